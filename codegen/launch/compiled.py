@@ -1,7 +1,7 @@
-"""What compile_fx gives: callables that run a graph, and tell what they are made of.
+"""The results of compile_fx: callables that run a graph and show its kernels.
 
 In:  a closed functional ATen graph.
-Out: `CompiledGraph`, called with the graph's placeholders, gives a tuple.
+Out: a `CompiledGraph`. It takes the placeholders of the graph and returns a tuple.
 
     graph = assemble(aten_graph)
     graph(x, y)          -> (tensor,)
@@ -39,7 +39,7 @@ NO_CHANGES: Mapping[str, int] = {}
 
 
 class CompiledGraph(Base):
-    """A launch plan with its sources. Calling it goes straight to native code."""
+    """A launch plan with its kernels. A call goes straight to native code."""
 
     program: Program
     compiled: list[Any]
@@ -48,12 +48,12 @@ class CompiledGraph(Base):
 
     @property
     def kernels(self) -> list[Any]:
-        """The kernels in loop IR, in the order in which they run."""
+        """The kernels in loop IR, in the order of execution."""
         return [step.kernel for step in self.program.steps if isinstance(step, KernelStep)]
 
     @property
     def may_fail(self) -> bool:
-        """Does it call operators, or kernels that check values? (Else only memory can run out.)"""
+        """Whether it calls operators, or has kernels that check values. Otherwise only memory can run out."""
         return bool(self.extern_calls) or any(has_checks(kernel.body) for kernel in self.kernels)
 
     @cached_property
@@ -86,9 +86,7 @@ def has_checks(body: list[ir.Stmt]) -> bool:
 
 
 class EagerGraph:
-    """A graph that runs operator by operator through eager, for a `reason`. The same interface as a
-    CompiledGraph.
-    """
+    """A graph that eager runs operator by operator. `reason` says why. Its interface is CompiledGraph's."""
 
     kernels: tuple[Any, ...] = ()
     loops = llvm_ir = asm = ""
@@ -103,16 +101,18 @@ class EagerGraph:
 
 
 def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The module's own code, called past `GraphModule.__call__`."""
+    """Run the module's own code, without `GraphModule.__call__`."""
     result = module.forward(*args)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """The frame hook of this thread sees nothing of what is compiled in the midst of the user's program: a
-    backward, when it is first called. Nor does the garbage collector look through the objects that are made
-    meanwhile, again and again: a fifth of the time.
+    """Compile without the frame hook of this thread and without garbage collection.
+
+    A compilation may start in the middle of the user's program, such as the first call of a backward. The
+    hook must not see its frames. The collector would visit the new objects again and again: a fifth of the
+    time.
     """
     set_callback = getattr(_capture, "set_callback", lambda callback, key: (None, None))
     before = set_callback(None, None)
@@ -136,8 +136,10 @@ def assemble(
     fallback: Callable[..., Any] | None = None,
     changes: Mapping[str, int] = NO_CHANGES,
 ) -> CompiledGraph:
-    """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is
-    compiled without kernels, with a warning that says why. `conform` and `changes` as in `plan.PlanOptions`.
+    """Lower, compile and plan a functional graph. `conform` and `changes` are those of `plan.PlanOptions`.
+
+    If lowering or the kernel compiler fails, the graph is compiled without kernels. A warning gives the
+    reason.
     """
     calibrate()
     integers = {
@@ -155,7 +157,7 @@ def assemble(
         return link(extern_program(graph), store, options, fallback)
 
 
-strict = False  # True: failures of lowering and of the kernel compiler are errors (tests)
+strict = False  # True: a failure of lowering or of the kernel compiler raises (tests)
 
 
 def lower(graph: fx.Graph) -> Program:
@@ -184,7 +186,7 @@ def planned(
     fallback: Callable[..., Any] | None,
     *beside: CompiledGraph,
 ) -> CompiledGraph:
-    """The callable of a launch plan; it shares the workspace of the graph `beside`."""
+    """The callable of a launch plan. It shares the workspace of the graph `beside`."""
     graph = CompiledGraph(plan.words, plan.objects, fallback, *beside)
     graph.program = program
     graph.compiled = compiled
@@ -194,7 +196,7 @@ def planned(
     return graph
 
 
-#: logs of a graph's code, and the attribute that has the text
+#: by log of generated code: the attribute that has the text
 TEXTS = {"loops": "loops", "llvm": "llvm_ir", "asm": "asm"}
 
 
@@ -206,12 +208,12 @@ def write_logs(graph: CompiledGraph) -> None:
 
 
 def is_available() -> bool:
-    """Is there a native part to run launch plans?"""
+    """Whether the extension can run launch plans."""
     return Base is not object
 
 
 def calibrate() -> None:
-    """Find the layout of tensors once in a process."""
+    """Find the layout of tensor objects, once in a process."""
     global is_calibrated
     if not is_calibrated:
         _capture.calibrate()

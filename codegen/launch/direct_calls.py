@@ -1,18 +1,18 @@
-"""How a launch plan calls operators: by the C ABI of libtorch_cpu or torch's own Python binding, in place of
-the operator object.
+"""How a launch plan calls operators without the operator object.
 
 In:  an OpOverload of an ExternStep.
-Out: the callable that the launch plan holds.
+Out: the callable that the launch plan holds: a function of libtorch_cpu's C ABI, or torch's own Python
+     binding.
 
     aten.index_select.default   ->   torch.index_select
     aten.topk.default           ->   _capture.DirectCall("aoti_torch_cpu_topk", ...)
 
-A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the
-same dispatcher call. A binding takes its operator's arguments as they are (same order, same keywords); where
-the operator has other overloads it may choose another one.
+Generated code parses the arguments of a binding. The operator object walks the schema instead. Both end in
+the same dispatcher call. A binding takes the arguments of its operator unchanged (same order, same keywords).
+Where the operator has other overloads, the binding may choose another one.
 
-Some operators have an entry point in the C ABI, which takes what the schema says in a fixed form (`KINDS`)
-and calls the operator for the CPU.
+Some operators have an entry point in the C ABI. It takes the arguments of the schema in a fixed form
+(`KINDS`) and calls the CPU's operator.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import torch
 from torch._ops import OpOverload
 
 BINDINGS: tuple[Any, ...] = (torch._C._VariableFunctions, torch._C._nn)
-#: the other overload takes another number of arguments
+#: the other overload of these takes another number of arguments
 TOLD_APART = frozenset({torch.ops.aten.bmm.default, torch.ops.aten.mm.default})
 
 
 def rnn_layer(*args: Any) -> Any:
-    """Asks for grad mode whether to leave what the backward needs; its own autograd is the graph's."""
+    """Reads grad mode to decide whether to save what the backward needs. The graph has its own autograd."""
     with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad():
         return torch.ops.aten.mkldnn_rnn_layer.default(*args)
 
@@ -43,17 +43,19 @@ IN_GRAD_MODE: dict[OpOverload, Callable[..., Any]] = {
 
 #: operators that a launch plan calls in another way
 INSTEAD: dict[OpOverload, Callable[..., Any]] = {
-    # as values: a lazily conjugated tensor is none that a launch plan could take
+    # results must hold values: a launch plan can't take a lazily conjugated tensor
     torch.ops.aten._conj.default: torch.conj_physical,
     torch.ops.aten._neg_view.default: torch.neg,
 }
 
-#: by type of an argument in the schema: how entry points take it (`native/graph/direct_call.c`). "N": by a
-# pointer, of which only NULL is ever given.
+#: by type of an argument in the schema: how entry points take it (`native/graph/direct_call.c`). "N" is a
+# pointer, and we only ever pass NULL.
 KINDS = {
-    "Tensor": "t", "int": "i", "SymInt": "i", "float": "d", "bool": "b", "List[int]": "l", "List[SymInt]": "l", "List[bool]": "m",
-    "Optional[Tensor]": "T", "Optional[int]": "I", "Optional[SymInt]": "I", "Optional[float]": "D", "Optional[bool]": "B",
-    "Optional[List[int]]": "L", "Optional[List[SymInt]]": "L", "Optional[ScalarType]": "N", "Optional[Generator]": "N", "Optional[number]": "N",
+    "Tensor": "t", "int": "i", "SymInt": "i", "float": "d", "bool": "b",
+    "List[int]": "l", "List[SymInt]": "l", "List[bool]": "m",
+    "Optional[Tensor]": "T", "Optional[int]": "I", "Optional[SymInt]": "I", "Optional[float]": "D",
+    "Optional[bool]": "B", "Optional[List[int]]": "L", "Optional[List[SymInt]]": "L",
+    "Optional[ScalarType]": "N", "Optional[Generator]": "N", "Optional[number]": "N",
 }  # fmt: skip
 
 
@@ -61,9 +63,7 @@ TORCHS_OWN = frozenset({"aten", "prim", "prims"})
 
 
 def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A custom operator may be written in Python: as a part of a graph it is one call, whose frames are not
-    looked at.
-    """
+    """`call` without the frame hook: a custom operator is one call of the graph, even if it is in Python."""
     set_callback = _capture.set_callback
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -77,8 +77,10 @@ def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def has_other_overloads(op: OpOverload) -> bool:
-    """Apart from those that write into given tensors, which take one argument more, and those that want a
-    keyword which `op` has not (a generator, names).
+    """Whether a binding may choose another overload than `op`.
+
+    Overloads that write into given tensors do not count: they take one more argument. Overloads that require
+    a keyword that `op` does not have (a generator, names) do not count either.
     """
     schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
     own = {argument.name for argument in op._schema.arguments}
@@ -93,7 +95,10 @@ def has_other_overloads(op: OpOverload) -> bool:
 
 
 def takes_reduction(op: OpOverload) -> bool:
-    """Bindings have another default for it than the schema (multi_margin_loss: none in place of the mean)."""
+    """Whether it has an argument `reduction`.
+
+    The default of a binding for it differs from the schema (multi_margin_loss: none in place of the mean).
+    """
     return any(argument.name == "reduction" for argument in op._schema.arguments)
 
 
@@ -112,7 +117,7 @@ def base_name(op: OpOverload) -> str:
 
 
 def directly(op: OpOverload) -> Callable[..., Any]:
-    """By its entry point, if it is a function of values and has one."""
+    """The entry point of `op`, if `op` is a function of values and has one. Else its binding."""
     schema, otherwise = op._schema, IN_GRAD_MODE.get(op) or binding_of(op)
     kinds = [KINDS.get(str(argument.real_type)) for argument in schema.arguments]
     gives_tensors = schema.returns and all(str(result.type) == "Tensor" for result in schema.returns)
@@ -143,7 +148,7 @@ def is_direct(call: Callable[..., Any]) -> bool:
 
 @functools.cache
 def callable_of(op: Any) -> Callable[..., Any]:
-    """What calls `op` the quickest way."""
+    """The fastest callable for `op`."""
     if not isinstance(op, OpOverload):
         found: Callable[..., Any] = op
         return found

@@ -1,10 +1,10 @@
-"""A Program without kernels: every ATen operator is called as it is.
+"""A Program without kernels: it calls every ATen operator.
 
 In:  a functional ATen graph.
-Out: `Program` of ExternSteps. For graphs (or machines) that lowering cannot serve; slow, and right.
+Out: a `Program` of ExternSteps. It is slow but correct, for graphs or machines that lowering cannot serve.
 
-    y = relu(x @ w)   ->   ExternStep(aten.mm.default, (x, w) -> mm); ExternStep(aten.relu.default, (mm,) ->
-                           y)
+    y = relu(x @ w)   ->   ExternStep(aten.mm.default, (x, w) -> mm)
+                           ExternStep(aten.relu.default, (mm,) -> y)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codegen.trace.module_runner import fetch
 
 
 def extern_program(graph: fx.Graph) -> Program:
-    """Each call of the graph as one ExternStep, in order."""
+    """One ExternStep for each call of the graph, in order."""
     program = Program()
     for node in graph.nodes:
         BUILDERS[node.op](program, node)
@@ -57,7 +57,7 @@ def to_ref(node: fx.Node) -> Any:
 
 def add_call(program: Program, node: fx.Node) -> None:
     if node.target is operator.getitem:
-        return  # its tensor is a result of the call that it takes apart
+        return  # its tensor is an output of the call that gives the tuple
     value = node.meta.get("val")
     if isinstance(value, (list, tuple)):
         items = {user.args[1]: user.name for user in node.users}

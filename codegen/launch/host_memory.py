@@ -1,15 +1,15 @@
-"""What new memory costs: freed memory that stays with the process, huge pages for large results.
+"""The cost of new memory: the process keeps freed memory, and large results get huge pages.
 
-In:  nothing (`config.keep_memory_mapped`), whether huge pages are wanted (`config.huge_pages`).
-Out: settings of the C library's allocator, of the compiled graphs (native/tensors/huge_pages.c).
+In:  `config.keep_memory_mapped`, `config.huge_pages`.
+Out: settings of the C library's allocator and of the compiled graphs (native/tensors/huge_pages.c).
 
     x + 1 on 1e7 floats: 25.9 ms   ->   8.3 ms
 
-glibc takes each large block from the system and gives it back when it is freed; the next one is then filled
-with zeros by the kernel, page by page, at three times the cost of the work itself. Here large blocks come
-from the heap, whose freed end is kept up to `KEPT` bytes. It is a setting of the whole process, eager
-operators included, and it can't be taken back. The price: memory that is free but not the system's, and gaps
-between blocks of different lives.
+glibc maps each large block from the system and unmaps it when it is freed. Then the kernel fills the next
+block with zeros, page by page, which costs three times as much as the work itself. With this setting, large
+blocks come from the heap, and its freed end stays with the process up to `KEPT` bytes. The setting holds for
+the whole process, also for eager operators, and cannot be undone. The price: the system cannot use the freed
+memory, and gaps remain between blocks of different lifetimes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEPT = 2**31 - 1  # the largest value that mallopt takes
 
 
 def keep_memory_mapped() -> bool:
-    """True where the C library's allocator keeps freed memory from now on."""
+    """Make the C library's allocator keep freed memory. False where it cannot."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         log.warning("keep_memory_mapped has no effect: this C library has no mallopt")
@@ -37,6 +37,6 @@ def keep_memory_mapped() -> bool:
 
 
 def welcome_huge_pages(wanted: bool) -> None:
-    """Where the extension is not built there are no compiled graphs either."""
+    """Set whether compiled graphs use huge pages. Without the extension there are no compiled graphs."""
     if hasattr(_capture, "set_huge_pages"):
         _capture.set_huge_pages(wanted)

@@ -1,14 +1,15 @@
-"""LLVM text to machine code in this process.
+"""From LLVM text to machine code in this process.
 
 In:  kernels of loop IR, a target, optionally a store of object files.
-Out: `CompiledKernel`s: an address to call, and the texts on the way there.
+Out: `CompiledKernel`s. Each has an address to call, the LLVM text and the assembly.
 
     compile_kernels([k0, k1]) -> [CompiledKernel(address=0x7f.., name="k0"), ...]
 
-All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel.form`: repeated
-layers) have one text. A kernel is known by its text without its name, so equal kernels of one process are one
-piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a
-whole module, under the module's text: the same program asks for the same modules again.
+All new kernels of a call go into one LLVM module. Kernels of one form (`codegen.kernel.form`), such as those
+of repeated layers, have one text. The text without the name identifies a kernel. So equal kernels of a
+process share one piece of machine code, which lives as long as one of their CompiledKernels. The store keeps
+the object file of a whole module under the module's text, because the same program asks for the same modules
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from codegen.llvm.target import Target
 log = logging.getLogger("capture.codegen.jit")
 
 _PLACEHOLDER = "kernel"
-#: LLVM's passes, the table of known kernels and the linker are used by one thread at a time
+#: one thread at a time uses LLVM's passes, the table of known kernels and the linker
 _lock = forks.held_by_forks(threading.RLock(), forks.COMPILATION)
 _library_numbers = itertools.count()
 
@@ -49,7 +50,7 @@ class ObjectStore(Protocol):
 
 
 class MachineCode:
-    """Linked code of one module. Dropping the last reference unloads it."""
+    """The linked code of one module. It is unloaded with its last reference."""
 
     def __init__(self, tracker: Any, text: str, target: Target) -> None:
         self._tracker = tracker
@@ -61,7 +62,7 @@ class MachineCode:
 
     @cached_property
     def asm(self) -> str:
-        """The assembly of the whole module, made anew from its text."""
+        """The assembly of the whole module, compiled again from its text."""
         with _lock:
             compiler = _compiler(self.target)
             return str(compiler.machine.emit_assembly(compiler.optimised(self.text)))
@@ -69,8 +70,9 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel as `i32 f(ptr buffers, ptr sizes, i64 begin, i64 end)` at `address`, for as long as this
-    object lives.
+    """A kernel as `i32 f(ptr buffers, ptr sizes, i64 begin, i64 end)` at `address`.
+
+    The address is valid as long as this object lives.
     """
 
     name: str
@@ -88,7 +90,7 @@ class CompiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The text of a kernel under a symbol made from the text itself."""
+    """The text of a kernel. Its symbol is made from a hash of the text."""
 
     symbol: str
     declarations: dict[str, str]
@@ -102,14 +104,14 @@ class _Source:
         return cls(symbol, declarations, definition.replace(f"@{_PLACEHOLDER}(", f"@{symbol}(", 1))
 
 
-# Machine code by (level, symbol). Weak: code that no CompiledKernel needs is unloaded.
+# Machine code by (CPU, symbol). The references are weak, so code without a CompiledKernel is unloaded.
 _known: weakref.WeakValueDictionary[tuple[str, str], MachineCode] = weakref.WeakValueDictionary()
 
 
 def compile_kernels(
     kernels: list[Kernel], *, target: Target | None = None, store: ObjectStore | None = None
 ) -> list[CompiledKernel]:
-    """Machine code for each kernel, in order. Safe from several threads. Raises EmitError, CompilationFailed."""
+    """Machine code for each kernel, in order. It is thread-safe. Raises EmitError, CompilationFailed."""
     target = target or Target.host()
     sources = _sources(kernels, target)
     with _lock:
@@ -129,7 +131,7 @@ def compile_kernels(
 
 
 def _sources(kernels: list[Kernel], target: Target) -> list[_Source]:
-    """The text of each; written once for those that are the same (repeated layers)."""
+    """The text of each kernel. Kernels of one form (repeated layers) share one text."""
     known: dict[Any, _Source] = {}
     sources: list[_Source] = []
     for kernel in kernels:
@@ -143,7 +145,7 @@ def _sources(kernels: list[Kernel], target: Target) -> list[_Source]:
 def _machine_code(
     sources: dict[str, _Source], target: Target, store: ObjectStore | None
 ) -> dict[str, MachineCode]:
-    """Machine code by symbol: what this process has, and one new module of the rest."""
+    """Machine code by symbol: known code of this process, and one new module for the rest."""
     found = {symbol: code for symbol in sources if (code := _known.get((target.cpu, symbol))) is not None}
     missing = [source for symbol, source in sorted(sources.items()) if symbol not in found]
     if missing:
@@ -159,8 +161,10 @@ def _machine_code(
 
 
 class _Compiler:
-    """LLVM's objects for one target. The passes are the few that the emitter's explicit vectors need: a fifth
-    of the time of the usual pipeline for code as fast.
+    """LLVM's objects for one target.
+
+    The emitter writes explicit vectors, so it needs few passes. They take a fifth of the time of the usual
+    pipeline, and the code is as fast.
     """
 
     def __init__(self, target: Target) -> None:
@@ -192,8 +196,9 @@ class _Compiler:
 
 @cache
 def _llvm() -> Any:
-    """llvmlite's binding, imported (40 to 60 ms) when the first kernel is compiled, with this machine's own
-    target alone.
+    """llvmlite's binding, with only this machine's target.
+
+    The import takes 40 to 60 ms, so it waits for the first kernel.
     """
     from llvmlite import binding
 
@@ -203,8 +208,9 @@ def _llvm() -> Any:
 
 
 def _llvm_target(target: Target) -> Any:
-    """LLVM's target for the architecture. Another one than this machine's serves to read the code (it can't
-    be linked here).
+    """LLVM's target for the architecture.
+
+    A target of another machine serves only to read the code: this process cannot link it.
     """
     binding = _llvm()
     if binding.get_default_triple().split("-")[0] == target.architecture:
@@ -242,13 +248,13 @@ def _object_file(text: str, target: Target, store: ObjectStore | None) -> bytes:
 
 @cache
 def _linker() -> Any:
-    """One LLJIT for the process; it only links, so its own target does not matter."""
+    """The one LLJIT of the process. It only links, so its own target does not matter."""
     machine = _llvm().Target.from_default_triple().create_target_machine(opt=2, jit=True)
     return _llvm().create_lljit_compiler(machine)
 
 
 def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
-    """The tracker that keeps the code alive and knows the addresses of `symbols`."""
+    """The tracker of the linked code. It keeps the code alive and knows the addresses of `symbols`."""
     library = _llvm().JITLibraryBuilder().add_object_img(object_file).add_current_process()
     for symbol in symbols:
         library.export_symbol(symbol)
@@ -260,13 +266,13 @@ def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
 
 
 def external_names(text: str) -> list[str]:
-    """The functions that a module calls and LLVM does not provide: Sleef's and libm's."""
+    """The functions of Sleef and libm that a module calls. LLVM does not provide them."""
     return re.findall(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", text, re.MULTILINE)
 
 
 @cache
 def _vector_function(name: str) -> int | None:
-    """The address of a function of Sleef in libtorch_cpu; None for others, which the process itself exports."""
+    """The address of a Sleef function in libtorch_cpu. None for others: the process exports them itself."""
     if not name.startswith("Sleef_"):
         return None
     function = getattr(_torch_library(), name)

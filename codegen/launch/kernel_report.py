@@ -1,13 +1,13 @@
-"""Where the time of compiled graphs goes: CAPTURE_LOGS=kernels.
+"""Where compiled graphs spend their time: CAPTURE_LOGS=kernels.
 
-In:  the graphs that were compiled while the log was on; they time their instructions.
-Out: a table, most time first; it goes to the log at the end of the process.
+In:  the graphs that were compiled while the log is on. They time their instructions.
+Out: a table, sorted by time. The log gets it at the end of the process.
 
     calls      time      share   moved     GB/s  of copy    GFLOP/s  what
       200   852 us/call    41 %  25.2 MB   29.6     88 %        19.0  k1: layer_norm ...
 
-`of copy`: the bytes that the kernel has to move, against what a copy of large tensors moves in the same time.
-More than 100 %: from the cache.
+`of copy`: the bandwidth of the kernel, compared with a copy of large tensors. More than 100 % means that the
+data comes from the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _watched: list[tuple[Any, dict[int, Work]]] = []
 
 
 def watch(graph: Any, work: dict[int, Work]) -> None:
-    """Time `graph` from now on where the log is on."""
+    """Time `graph` from now on, if the log is on."""
     if not log.isEnabledFor(logging.DEBUG):
         return
     if not _watched:
@@ -51,7 +51,7 @@ def copy_bandwidth() -> float:
 
 
 def report(limit: int = 40) -> str:
-    """The instructions that took the most time, over all graphs that are timed."""
+    """The instructions that took the most time, over all timed graphs."""
     rows = []
     for number, (graph, work) in enumerate(_watched):
         for position, (calls, spent) in enumerate(graph.timings):
@@ -71,7 +71,6 @@ def _line(spent: int, calls: int, total: int, number: int, work: Work) -> str:
     seconds = spent / calls / 1e9
     bandwidth = work.bytes_moved / seconds
     speed = "" if work.flops is None else f"{work.flops / seconds / 1e9:.1f}"
-    return (
-        f"{calls:8} {seconds * 1e6:10.1f} {spent / total:7.1%} {work.bytes_moved / 1e6:9.3f} {bandwidth / 1e9:7.1f} "
-        f"{bandwidth / copy_bandwidth():8.0%} {speed:>8}  graph {number}: {work.name}"
-    )
+    head = f"{calls:8} {seconds * 1e6:10.1f} {spent / total:7.1%} {work.bytes_moved / 1e6:9.3f}"
+    speeds = f"{bandwidth / 1e9:7.1f} {bandwidth / copy_bandwidth():8.0%} {speed:>8}"
+    return f"{head} {speeds}  graph {number}: {work.name}"

@@ -1,13 +1,13 @@
-"""The kernels of a program with symbolic sizes: machine code for all sizes, and for a few combinations of
-short ones.
+"""The kernel versions of a program with symbolic sizes.
 
-In:  a Program whose kernels take sizes at run time, the sizes of a call.
-Out: `KernelVersion`: a program, and machine code of its kernels.
+In:  a Program whose kernels take sizes at run time, and the sizes of a call.
+Out: a `KernelVersion`: a program and the machine code of its kernels. It serves all sizes, or one combination
+     of short sizes.
 
-    KernelVersions(program, store).version({"s0": 5000, "s1": 3})   ->   kernels for rows of 3;   with s1 =
-        4000: those for all sizes
+    KernelVersions(program, store).version({"s0": 5000, "s1": 3})      ->   kernels for rows of 3
+    KernelVersions(program, store).version({"s0": 5000, "s1": 4000})   ->   the kernels for all sizes
 
-A version is compiled at its first call; after `VERSIONS` of them, other short sizes have the kernels for all
+The first call of a version compiles it. After `VERSIONS` of them, other short sizes use the kernels for all
 sizes.
 """
 
@@ -42,12 +42,13 @@ class KernelVersions:
 
     @property
     def general(self) -> KernelVersion:
-        """For all sizes."""
+        """The version for all sizes."""
         return self._compiled((), self.program)
 
     def version(self, sizes: Mapping[str, Any]) -> KernelVersion:
-        """For these sizes. They may be open numbers: the version is that of all sizes by which the same is
-        decided.
+        """The version for these sizes.
+
+        The sizes may be open numbers. Then the version holds for all sizes that decide the comparisons alike.
         """
         fixed = tuple((name, closed(sizes[name])) for name in sorted(self._short(sizes)))
         others = sum(1 for key in self.compiled if key not in ((), fixed))
@@ -67,7 +68,7 @@ class KernelVersions:
         }
 
     def _with_numbers(self, fixed: Mapping[str, int]) -> Program:
-        """The program with kernels for these sizes, where they count."""
+        """The program with kernels for these sizes, where a kernel depends on them."""
         buffers = dict(self.program.buffers)
         steps: list[Step] = []
         for step in self.program.steps:

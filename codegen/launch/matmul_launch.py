@@ -1,7 +1,7 @@
-"""Which products of matrices run by a direct call of BLAS, and how.
+"""Which matrix products call BLAS directly, and how.
 
 In:  an ExternStep of mm, addmm or bmm, and the layouts of its buffers.
-Out: `MatmulLaunch`, or None where BLAS cannot read the layouts: then the operator is called.
+Out: a `MatmulLaunch`. None where BLAS cannot read the layouts: then the plan calls the operator.
 
     mm(x[64, 128], w.t()[128, 10])   ->   left x: rows 128 apart; right w: transposed, rows 128 apart
 """
@@ -18,10 +18,9 @@ from codegen.kernel.program import ExternStep, Ref
 
 aten = torch.ops.aten
 MAX_INT = 2**31 - 1  # BLAS counts in int32
-SMALL, MANY = (
-    400,
-    128,
-)  # multiplications of a product, and so many of them: torch's own loop is quicker than as many calls of BLAS
+# A batch of MANY or more products with fewer than SMALL multiplications each: torch's own loop is faster than
+# BLAS calls.
+SMALL, MANY = 400, 128
 
 
 class HasLayout(Protocol):
@@ -39,8 +38,10 @@ class HasLayout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`leading`: elements from one row to the next (from one column to the next where `transposed`); `step`:
-    to the next of the batch.
+    """A matrix for BLAS.
+
+    `leading`: elements from one row to the next (`transposed`: from one column to the next). `step`: elements
+    from one matrix of the batch to the next.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class MatmulLaunch:
-    """output = alpha * left @ right + beta * output, after `bias` was broadcast into the output."""
+    """output = alpha * left @ right + beta * output. `bias` is first broadcast into the output."""
 
     output: str
     left: Matrix
@@ -68,7 +69,7 @@ class MatmulLaunch:
 
 
 def matrix_of(name: str, layout: HasLayout) -> Matrix | None:
-    """The last two dims as BLAS sees them; None where neither is dense."""
+    """The last two dims as BLAS sees them. None where neither is dense."""
     rows, columns = layout.shape[-2:]
     row_stride, column_stride = layout.strides[-2:]
     step = layout.strides[0] if len(layout.shape) == 3 else 0
@@ -128,7 +129,7 @@ def with_bias(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulLaunc
     alpha, beta = step.kwargs.get("alpha", 1), step.kwargs.get("beta", 1)
     if not all(isinstance(factor, (int, float)) for factor in (alpha, beta)):  # a symbol
         return None
-    if beta == 0:  # then NaN in the bias must not count: BLAS does not read the output
+    if beta == 0:  # NaN in the bias must not count, so BLAS does not read the output
         return MatmulLaunch(**{**fields_of(launch), "alpha": float(alpha)})
     return MatmulLaunch(
         **{
@@ -146,7 +147,7 @@ def fields_of(launch: MatmulLaunch) -> dict[str, Any]:
 
 
 def native_matmul(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulLaunch | None:
-    """How BLAS computes the step, if it can."""
+    """How BLAS computes the step. None if it cannot."""
     if step.op is aten.mm.default:
         return product(step, step.args[0], step.args[1], layouts, 2)
     if step.op is aten.bmm.default:

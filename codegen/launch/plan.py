@@ -1,14 +1,14 @@
 """From a Program to the launch plan that `native/graph/compiled_graph.c` executes.
 
-In:  `Program` (buffers and steps) and the address of each kernel's machine code.
-Out: `LaunchPlan`: int64 words and a table of objects.
+In:  a `Program` (buffers and steps) and the address of each kernel's machine code.
+Out: a `LaunchPlan`: int64 words and a table of objects.
 
     mm(x, w) -> t;  k0: t -> y     ->     WORKSPACE t; GEMM x w t; NEW y; KERNEL k0 t y
 
-Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where
-places are reused when their last reader is done; what an operator takes or the caller gets is a tensor,
-released after its last use. Where that is a view of a whole buffer which is no tensor itself, the tensor is
-made in the view's shape at once, and the buffer is its memory.
+Each buffer becomes a slot. The workspace holds a buffer that only kernels and native products touch. Buffers
+of the workspace reuse a place after its last reader. A buffer becomes a tensor if an operator takes it or the
+caller gets it. The plan drops the tensor after its last use. If that tensor is a view of a whole buffer that
+is no tensor itself, the plan makes the tensor in the view's shape, and the buffer uses its memory.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ from codegen.launch.matmul_launch import MatmulLaunch, native_matmul
 ALIGNMENT = 64
 
 SCALAR_TYPES: dict[torch.dtype, int] = {
-    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
-    torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
-    torch.float8_e5m2: 23, torch.float8_e4m3fn: 24, torch.float8_e5m2fnuz: 25, torch.float8_e4m3fnuz: 26, torch.float8_e8m0fnu: 44,
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4,
+    torch.float16: 5, torch.float32: 6, torch.float64: 7,
+    torch.complex32: 8, torch.complex64: 9, torch.complex128: 10,
+    torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
+    torch.float8_e5m2: 23, torch.float8_e4m3fn: 24, torch.float8_e5m2fnuz: 25,
+    torch.float8_e4m3fnuz: 26, torch.float8_e8m0fnu: 44,
 }  # fmt: skip
 
 
@@ -46,9 +49,7 @@ SIZES = (Const, Sym, Binary)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an instruction does: the bytes that it has to move, and its operations on floats (None: not
-    known).
-    """
+    """The work of an instruction: the bytes that it moves and its operations on floats (None: not known)."""
 
     name: str
     bytes_moved: int
@@ -57,10 +58,10 @@ class Work:
 
 @dataclass(slots=True)
 class LaunchPlan:
-    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`:
-    by position of the instruction.
-    `open_words` and `open_objects`: by position, those that other sizes change, where the plan was made from
-    open numbers.
+    """The arguments of `_capture.CompiledGraph`, and facts about them.
+
+    `native`: the products that run without the operator. `work`: by position of the instruction. `open_words`
+    and `open_objects`: the positions that depend on other sizes, if the plan was made from open numbers.
     """
 
     words: bytes
@@ -75,11 +76,13 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any
-    layout) where else they are an error. changes: by written input, how often its version is raised (once,
-    where that is not said). integers: the values of the inputs that are numbers; other values are refused.
-    sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in
-    all of the planner.
+    """How to make a plan. `integers` and `sizes` may be open numbers: the planner takes them as ints.
+
+    conform_inputs: copy arguments with another layout into the expected one (gradients may have any layout).
+                    Without it another layout is an error.
+    changes:        by written input: how often the plan raises its version (default: once).
+    integers:       the values of the inputs that are numbers. The graph refuses other values.
+    sizes:          the values of the symbols in the program's sizes.
     """
 
     conform_inputs: bool = False
@@ -113,7 +116,8 @@ class Layout:
 
 
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
+    "add": operator.add, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod,
+    "min": min, "max": max,
 }  # fmt: skip
 
 
@@ -125,11 +129,11 @@ def number(expr: Expr, sizes: Mapping[str, Any]) -> Any:
         return sizes[expr.name]
     if isinstance(expr, Binary):
         return ARITHMETIC[expr.op](number(expr.left, sizes), number(expr.right, sizes))
-    raise UnplannableError(f"a size that is known only at run time: {expr}")
+    raise UnplannableError(f"a size is known only at run time: {expr}")
 
 
 def refs_in(value: Any) -> list[str]:
-    """The names of the buffers in an operator's arguments, at any depth."""
+    """The names of the buffers in the arguments of an operator, at any depth."""
     if isinstance(value, Ref):
         return [value.name]
     if isinstance(value, (list, tuple)):
@@ -152,7 +156,7 @@ def written_of(step: Step) -> list[str]:
 
 
 def made_by(step: Step) -> list[str]:
-    """Buffers that come into being with the step, if they do not exist yet."""
+    """The buffers that the step makes, if they do not exist yet."""
     if isinstance(step, KernelStep):
         return written_of(step)
     if isinstance(step, ViewStep):
@@ -161,7 +165,7 @@ def made_by(step: Step) -> list[str]:
 
 
 def extent_of(body: list[Stmt], axis: str) -> Expr:
-    """Of the loop over that axis."""
+    """The extent of the loop over that axis."""
     pending = list(body)
     while True:
         statement = pending.pop()
@@ -173,7 +177,7 @@ def extent_of(body: list[Stmt], axis: str) -> Expr:
 
 @dataclass(slots=True)
 class Planner:
-    """State of the making of one plan."""
+    """The state while one plan is made."""
 
     program: Program
     addresses: Mapping[str, int]
@@ -181,19 +185,18 @@ class Planner:
     layouts: dict[str, Layout] = field(default_factory=dict)
     matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
     tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
-    roots: dict[str, str] = field(default_factory=dict)  # whose memory a buffer is on
-    own_tensors: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # by root: those that the plan makes on its memory
-    shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
-    last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
-    #: some kernel, product or view computes addresses from their strides. (Else what an operator gives is
-    # taken as it is.)
+    roots: dict[str, str] = field(default_factory=dict)  # by view: the buffer that owns the memory
+    #: by root: the tensors that the plan makes on its memory
+    own_tensors: dict[str, list[str]] = field(default_factory=dict)
+    shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view in its place
+    last_use: dict[str, int] = field(default_factory=dict)  # by root: the last step that uses its memory
+    #: Kernels, products and views compute addresses from the strides of these. (The plan does not check the
+    #: layout of other results of operators.)
     read_by_layout: set[str] = field(default_factory=set)
     offsets: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
-    raised: set[str] = field(default_factory=set)  # inputs whose versions are
+    raised: set[str] = field(default_factory=set)  # inputs whose version the plan has raised
     specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     object_places: dict[int, int] = field(default_factory=dict)  # by id
@@ -265,14 +268,14 @@ class Planner:
                 self.own_tensors.setdefault(self.root(name), []).append(name)
 
     def made_by_pointer(self) -> set[str]:
-        """Buffers that kernels and native products make, and nobody takes as a tensor."""
+        """The buffers that kernels and native products make and that need no tensor."""
         made = {
             name for i, step in enumerate(self.program.steps) if not self.is_call(i) for name in made_by(step)
         }
         return made - self.tensors - self.roots.keys()
 
     def is_whole(self, step: ViewStep) -> bool:
-        """The view is its base in another shape."""
+        """Whether the view is its base in another shape."""
         view, base = self.layouts[step.output], self.layouts[step.base]
         same = view.dtype == base.dtype and view.nbytes == base.nbytes
         return same and self.number(step.offset) == 0
@@ -286,18 +289,18 @@ class Planner:
                 self.last_use[self.root(item)] = len(self.program.steps)
 
     def place_in_workspace(self) -> None:
-        """Offsets for the buffers without a tensor: the largest first, each at the lowest place that is free
-        while it lives.
+        """Offsets for the buffers without a tensor.
+
+        The largest buffer comes first. Each gets the lowest place that is free while it lives.
         """
         born: dict[str, int] = {}
         for position, step in enumerate(self.program.steps):
             for name in made_by(step):
                 if name not in self.tensors and name not in self.roots and name not in self.shaped:
                     born.setdefault(name, position)
-        placed: list[tuple[int, int, int, int]] = []  # in order: begin, end in bytes; birth, death in steps
-        needed = {
-            name: self.layouts[name].nbytes for name in born
-        }  # with open numbers, each look at it is recorded
+        placed: list[tuple[int, int, int, int]] = []  # sorted: begin, end in bytes; birth, death in steps
+        # once: open numbers record each look at them
+        needed = {name: self.layouts[name].nbytes for name in born}
         for name in sorted(born, key=lambda name: -needed[name]):
             size = -(-max(needed[name], 1) // ALIGNMENT) * ALIGNMENT
             birth, death = born[name], self.last_use[name]
@@ -312,15 +315,13 @@ class Planner:
     # --- words
 
     def emit(self, name: str, *operands: int) -> None:
-        """Append an instruction. `native/graph/compiled_graph.h` has the table of them."""
+        """Append an instruction. `native/graph/compiled_graph.h` has the table."""
         number, _ = _capture.plan_instructions[name]
         self.code.extend((number, len(operands), *operands))
         self.instructions += 1
 
     def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
-        """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is
-        named twice.
-        """
+        """Note the work of the last instruction. A buffer counts as often as `buffers` names it."""
         moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
         self.work[self.instructions - 1] = Work(name, closed(moved), flops)
 
@@ -334,7 +335,7 @@ class Planner:
         return index
 
     def define(self, name: str) -> None:
-        """Memory for a buffer that is about to be written."""
+        """Give memory to a buffer before its first write."""
         if name in self.defined:
             return
         self.defined.add(name)
@@ -404,8 +405,9 @@ class Planner:
         self.note_work(name, moved, flops)
 
     def division(self, step: KernelStep) -> tuple[int, int]:
-        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none
-        is. Of a table: its rows.
+        """The range [0, n) that threads divide, and the least part for one thread; else zeros.
+
+        The range of a table is its rows.
         """
         kernel = step.kernel
         if step.rows > 1:
@@ -418,7 +420,7 @@ class Planner:
         return extent, grain_of(kernel, extent, self.number)
 
     def row_number(self, step: KernelStep, row: int) -> Callable[[Expr], Any]:
-        """The value of a size in the kernel, for that row."""
+        """A function that gives the value of a size of the kernel, in that row."""
         sizes = {name: self.number(size) for name, size in step.row(row)[1].items()}
         return lambda expr: number(expr, sizes)
 
@@ -441,11 +443,14 @@ class Planner:
             head = (SCALAR_TYPES[launch.dtype], self.slots[launch.output], self.slots[launch.bias])
             self.emit("BIAS", *head, launch.rows, launch.columns, *launch.bias_strides)
         left, right = launch.left, launch.right
-        self.emit(
-            "GEMM", SCALAR_TYPES[launch.dtype], right.transposed, left.transposed, launch.columns, launch.rows, launch.inner,
-            right.leading, left.leading, launch.columns, self.slots[right.name], self.slots[left.name], self.slots[launch.output],
-            double_bits(launch.alpha), double_bits(launch.beta), launch.batch, right.step, left.step, launch.rows * launch.columns,
+        words = (
+            SCALAR_TYPES[launch.dtype], right.transposed, left.transposed,
+            launch.columns, launch.rows, launch.inner, right.leading, left.leading, launch.columns,
+            self.slots[right.name], self.slots[left.name], self.slots[launch.output],
+            double_bits(launch.alpha), double_bits(launch.beta),
+            launch.batch, right.step, left.step, launch.rows * launch.columns,
         )  # fmt: skip
+        self.emit("GEMM", *words)
         flops = 2 * launch.batch * launch.rows * launch.columns * launch.inner
         self.note_work("gemm", (left.name, right.name, launch.output), flops)
 
@@ -455,7 +460,7 @@ class Planner:
         depth = 0
         for value in (*step.args, *step.kwargs.values()):
             self.argument(value, program)
-        depth = len(program)  # more than it can ever need
+        depth = len(program)  # an upper bound
         targets: list[int] = []
         for name in step.outputs:
             checked = name in self.read_by_layout
@@ -581,5 +586,5 @@ def double_bits(value: float) -> int:
 def build_plan(
     program: Program, addresses: Mapping[str, int], options: PlanOptions | None = None
 ) -> LaunchPlan:
-    """The launch plan of a program; `addresses` of machine code by kernel name. Raises UnplannableError."""
+    """The launch plan of a program. `addresses`: machine code by kernel name. Raises UnplannableError."""
     return Planner(program, addresses, options or PlanOptions()).finish()
