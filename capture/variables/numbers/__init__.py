@@ -1,3 +1,3 @@
-"""In:   Numbers that are not known while a frame is translated.
-Out:  Symbols, floats of the graph, random draws.
+"""In:  numbers that are not known while a frame is translated.
+Out: symbols, floats of the graph, random draws.
 """

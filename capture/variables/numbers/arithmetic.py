@@ -1,18 +1,18 @@
-"""Arithmetic on numbers that are not known at translation time: which operations there are, and what each
-becomes.
+"""Arithmetic on numbers that are not known at translation time.
 
-In:  a function of Python and variables of numbers, at least one symbolic.
-Out: `compute` -> the variable of the result, or None where there is no rule (whoever asks then takes the
-     present values, with guards).
+In:  a function of Python and variables of numbers, at least one of them symbolic.
+Out: `compute` gives the variable of the result, or None if there is no rule. The caller then takes the
+     present values, with guards.
 
 Integer arithmetic is algebra: the result is an expression of the same symbols, and torch's `ShapeEnv` knows
-what follows from it. Anything else is opaque: Python computes the present value, a new symbol stands for it,
-and a decision on it becomes a guard that computes it again.
+what follows from it. Any other result is opaque: Python computes the present value, and a new symbol stands
+for it. A decision on that symbol becomes a guard that computes the value again.
 
-    n // 2 + 1   ->   s0//2 + 1             int(n ** 0.5)   ->   a new symbol;   int(n ** 0.5) > 2   ->
-        guard   2 < trunc(x.size(0) ** 0.5)
+    n // 2 + 1           ->   s0//2 + 1
+    int(n ** 0.5)        ->   a new symbol
+    int(n ** 0.5) > 2    ->   guard: 2 < trunc(x.size(0) ** 0.5)
 
-So floats are never real numbers here, as they are in sympy: they are rounded as Python rounds them.
+So a float here is never a real number, as it is in sympy. It is rounded as Python rounds it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,23 @@ from capture.variables.numbers.symbolic import (
     is_unbacked,
 )
 
-EXACT = 2**53  # ints up to here are floats
+EXACT = 2**53  # a float holds each int up to here exactly
 INT64 = range(-(2**63), 2**63)
 
-# Functions of Python, and what stands for them in a graph and in bytecode: the same on plain numbers, and
-# defined on symbols.
+SQUARE_ROOT: Any = torch._sym_sqrt  # type: ignore[attr-defined]
+
+# Functions of Python, and the functions that replace them in a graph and in bytecode. Both do the same on
+# plain numbers; the second ones are also defined on symbols.
 STAND_INS: dict[Any, Any] = {
     float: torch.sym_float,
     int: torch.sym_int,
     operator.index: torch.sym_int,
-    math.sqrt: torch._sym_sqrt,  # type: ignore[attr-defined]
+    math.sqrt: SQUARE_ROOT,
 }
+#: torch's own functions for sizes
 SYMBOL_FUNCTIONS: frozenset[Any] = frozenset(
-    (torch.sym_float, torch.sym_int, torch.sym_max, torch.sym_min, torch.sym_not, torch._sym_sqrt)  # type: ignore[attr-defined]
-)  # torch's own, written for sizes
+    (torch.sym_float, torch.sym_int, torch.sym_max, torch.sym_min, torch.sym_not, SQUARE_ROOT)
+)
 EXTREMES = {max: torch.sym_max, min: torch.sym_min}
 DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
 COMPARING: frozenset[Any] = frozenset(
@@ -90,7 +93,7 @@ OF_INTS: frozenset[Any] = frozenset(
 )
 OF_FLOATS: frozenset[Any] = frozenset(
     [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos]
-    + [abs, round, math.floor, math.ceil, math.trunc, torch.sym_int, torch.sym_float, torch._sym_sqrt]  # type: ignore[attr-defined]
+    + [abs, round, math.floor, math.ceil, math.trunc, torch.sym_int, torch.sym_float, SQUARE_ROOT]
     + [math.exp, math.log, math.log2, math.log10, math.sin, math.cos, math.tan, math.tanh, math.atan]
     + [math.pow, math.fabs, torch.sym_max, torch.sym_min, *COMPARING]
 )
@@ -104,8 +107,9 @@ def is_number(variable: Variable) -> bool:
 
 @makes(torch.SymInt)
 def compute(function: Any, args: list[Variable]) -> Variable | None:
-    """`function(*args)` of numbers, one of them symbolic; None where there is no rule (take the present
-    values then).
+    """`function(*args)` of numbers, at least one of them symbolic.
+
+    None if there is no rule. The caller then takes the present values.
     """
     if not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None
@@ -131,7 +135,7 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
 
 
 def _make(target: Any, args: list[Variable], value: Any) -> Variable:
-    """The variable of a result; a number where nothing in it is symbolic any more."""
+    """The variable of a result. It is a constant if nothing in the result is symbolic."""
     if not isinstance(value, SYMBOLIC):
         return ConstantVariable(value)
     if not value.node.expr.free_symbols:
@@ -143,20 +147,22 @@ def _symbols(args: list[Variable]) -> Any:
     return next(a.symbols for a in args if isinstance(a, SymbolicVariable))
 
 
-# --- where Python raises ----------------------------------------------------------------------------------
+# --- operations that may raise in Python ------------------------------------------------------------------
 
 
 def _is_defined(target: Any, args: list[Variable]) -> bool:
-    """Whether Python computes this without an exception: on what that depends (is the divisor zero, is there
-    a root) is guarded.
+    """Whether Python computes this without an exception.
+
+    Guards cover what that depends on: the divisor is not zero, the number has a root.
     """
     condition = DOMAINS.get(target)
     return condition is None or condition(*args)
 
 
 def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
-    """The same; of a number that the graph computes it is not known, and the graph will raise what Python
-    raises.
+    """Whether `_is_defined` holds. It also answers yes for a number that the graph computes.
+
+    Nobody knows such a number here. The graph will raise the exception that Python raises.
     """
     algebraic = (target in ALGEBRA or target in BITS) and all(a.python_type() is int for a in args)
     simple = algebraic or target in (operator.pow, math.pow)
@@ -167,8 +173,9 @@ def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
 
 
 def _divides_in_the_graph(target: Any, args: list[Variable]) -> bool:
-    """Whether a quotient of ints has to be computed where Python would: by a number that only a run knows,
-    which may be zero.
+    """Whether the graph has to compute a quotient of ints and raise as Python does.
+
+    That is so if only a run knows the divisor, because it may be zero.
     """
     if target not in DIVISIONS or not is_unbacked(args[1]):
         return False
@@ -207,7 +214,7 @@ DOMAINS: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(
         BITS, lambda _, places: _holds(operator.ge, places, 0) and _holds(operator.lt, places, 62)
     ),
-    **dict.fromkeys((torch._sym_sqrt, math.isqrt), lambda value: _holds(operator.ge, value, 0)),  # type: ignore[attr-defined]
+    **dict.fromkeys((SQUARE_ROOT, math.isqrt), lambda value: _holds(operator.ge, value, 0)),
     **dict.fromkeys((math.log, math.log2, math.log10), lambda value, *_: _holds(operator.gt, value, 0)),
     **dict.fromkeys((math.trunc, math.floor, math.ceil, torch.sym_int, round), _fits_int),
     operator.pow: _power_is_defined,
@@ -220,8 +227,9 @@ DOMAINS: dict[Any, Callable[..., bool]] = {
 
 
 def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
-    """The result of integer arithmetic as an expression of the symbols; None where it is no int, or no
-    expression.
+    """The result of integer arithmetic as an expression of the symbols.
+
+    None if the result is no int, or if it has no expression.
     """
     try:
         if target in BITS:
@@ -234,12 +242,13 @@ def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
     except Retry:
         raise
     except Exception:
-        return None  # whatever torch has against it: the present values will do
+        return None  # torch can't do it for any reason: the caller takes the present values
 
 
 def _rounded_quotient(target: Any, variable: Variable) -> Any:
-    """`floor(a / b)`: of ints below 2**53, a quotient rounds to a float on the same side of every integer as
-    itself.
+    """`floor(a / b)`, and the same for ceil and trunc.
+
+    For ints below 2**53 the float quotient lies on the same side of every integer as the exact quotient.
     """
     if (
         target not in ROUNDING
@@ -260,7 +269,7 @@ def _rounded_quotient(target: Any, variable: Variable) -> Any:
 
 
 def _opaque(target: Any, args: list[Variable]) -> Variable | None:
-    """A symbol of its own, whose present value Python computes."""
+    """A new symbol, whose present value Python computes."""
     symbols = _symbols(args)
     key = (target, *map(_key, args))
     known: Variable | None = symbols.opaque.get(key)
@@ -279,8 +288,9 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
 
 
 def _computed_in_the_graph(target: Any, args: list[Variable], key: Any) -> Variable | None:
-    """The same of a number that only a run of the graph knows. What Python raises, the graph raises: its node
-    stays, whether read or not.
+    """A new symbol for a number that only a run of the graph knows.
+
+    The graph raises what Python raises. So its node stays, even if nothing reads it.
     """
     try:
         kind = type(target(*map(_sample, args)))
@@ -297,7 +307,7 @@ def _computed_in_the_graph(target: Any, args: list[Variable], key: Any) -> Varia
 
 
 def _sample(variable: Variable) -> Any:
-    """Some number of the type."""
+    """Some number of the variable's type."""
     return variable.python_type()(2) if is_symbolic(variable) else variable.as_constant()
 
 
@@ -307,14 +317,15 @@ def _key(variable: Variable) -> Any:
 
 
 def present_value(variable: Variable) -> Any:
-    """The number that it is now; nothing is guarded."""
+    """The present value of the number, without a guard."""
     value = variable.value  # type: ignore[attr-defined]
     return PYTHON_TYPES[type(value)](value.node.hint) if isinstance(value, SYMBOLIC) else value
 
 
 def extreme(function: Any, args: list[Variable]) -> Variable | None:
-    """`max` or `min` of numbers, one of them symbolic. Of one type it is an expression; of ints and floats,
-    guards say which it is.
+    """`max` or `min` of numbers, at least one of them symbolic.
+
+    For numbers of one type the result is an expression. For ints and floats, guards fix which number it is.
     """
     if len(args) < 2 or not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None

@@ -1,7 +1,7 @@
-"""What a symbolic number is made of, as an expression that the guard program computes.
+"""Symbolic numbers as expressions that the guard program computes.
 
 In:  a `SymbolicVariable`: a function of other variables, down to sizes, ints and constants.
-Out: its `ShapeExpression`; None where the guard program can't compute it.
+Out: its `ShapeExpression`. ValueError if the guard program can't compute it.
 
     int(math.sqrt(x.shape[0]) * 2)   ->   trunc(sqrt(float(x.size(0))) * 2.0)
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def expression_of(variable: Variable) -> ShapeExpression:
-    """Raises ValueError where there is none."""
+    """The expression of a number. Raises ValueError if there is none."""
     if isinstance(variable, ConstantVariable):
         return conditions.constant(variable.value)
     assert isinstance(variable, SymbolicVariable)
@@ -66,7 +66,8 @@ def _absolute(operand: ShapeExpression) -> ShapeExpression:
 
 
 def _power(base: ShapeExpression, exponent: ShapeExpression) -> ShapeExpression:
-    natural = exponent.code[0][1] if len(exponent.code) == 1 and not exponent.sources else None  # type: ignore[misc]
+    is_constant = len(exponent.code) == 1 and not exponent.sources
+    natural = exponent.code[0][1] if is_constant else None  # type: ignore[misc]
     if base.is_float or type(natural) is not int or natural < 0:
         return conditions.apply("fpow", base, exponent)
     return (

@@ -1,8 +1,10 @@
-"""Python floats that are computed in the graph: a node that holds a 0-d float64 tensor.
+"""Python floats that the graph computes: a node that holds a 0-d float64 tensor.
 
-They come from an optimizer's step counters. Arithmetic on them, and their use as a number in tensor
-operations, stay in the graph; a decision on one breaks it. (Floats that the frame is given are
-`SymbolicVariable`s.)
+They come from the step counters of optimizers.
+
+In:  `tensor.item()` of such a counter, and operators and tensor operations on the float.
+Out: nodes of the graph. A decision on such a float breaks the graph. (`SymbolicVariable` is the class for
+     floats that the frame gets as inputs.)
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ if TYPE_CHECKING:
 
 
 class GraphFloatVariable(Variable):
-    """A value as optimizers compute them from step counts: dividing by it and raising it to a power does not
-    make Python raise.
+    """A value that optimizers compute from step counts.
+
+    Python raises no error when a program divides by it or raises it to a power.
     """
 
     one_per_object = False
@@ -47,7 +50,7 @@ class GraphFloatVariable(Variable):
     def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
         super().__init__()
         self.node = node
-        # from a random stream: it may be any number, so what Python refuses for some breaks the graph
+        # A draw from a random stream may be any number. The graph breaks if Python may raise for one of them.
         self.drawn = drawn
 
     def python_type(self) -> type:
@@ -67,8 +70,9 @@ class GraphFloatVariable(Variable):
 
 
 def float_from(tx: Translator, tensor: TensorVariable) -> Variable:
-    """`tensor.item()` of an optimizer's counter, kept in the graph. Breaks for anything but a float on the
-    CPU.
+    """`tensor.item()` of an optimizer's counter, kept in the graph.
+
+    Breaks for any tensor but a float on the CPU.
     """
     fake = tensor.fake
     if fake.dtype not in (torch.float32, torch.float64) or fake.numel() != 1 or fake.device.type != "cpu":
@@ -91,7 +95,7 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
     drawn = any(_is_drawn(v) for v in operands)
     if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(name, operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
-    # Python raises for some numbers, a graph does not.
+    # Python raises for some numbers; a graph does not.
     risky = {"truediv": operands[1:], "pow": operands}.get(name, ())
     operands = [
         ConstantVariable(v.as_constant())
@@ -104,8 +108,10 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
 
 
 def _is_safe(tx: Translator, name: str, value: Variable, operands: list[Variable]) -> bool:
-    """Whether a guard on the sign of a number that changes from call to call is enough: a divisor, or the
-    base of a power (OneCycleLR gives Adam another `beta1` at each step, of which it computes `beta1**step`).
+    """Whether a guard on the sign is enough for a number that changes from call to call.
+
+    It is for a divisor and for the base of a power. (OneCycleLR gives Adam another `beta1` at each step, and
+    Adam computes `beta1**step`.)
     """
     if value.python_type() is not float or (name == "pow" and value is operands[1]):
         return False
@@ -118,7 +124,7 @@ def _is_drawn(value: Variable) -> bool:
 
 
 def _is_total(name: str, operands: list[Variable]) -> bool:
-    """Whether the operation gives a float and raises for no number that a drawn operand may be."""
+    """Whether the operation gives a float, and raises for no value of a drawn operand."""
     if name == "truediv":
         divisor = operands[1]
         return divisor.is_constant() and divisor.as_constant() != 0
@@ -134,7 +140,7 @@ def _is_number(value: Variable) -> bool:
 def read_numbers(
     tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> dict[str, Variable]:
-    """Tensors that torch reads for a number (`x.add_(y, alpha=rate)`): the number, kept in the graph."""
+    """Keeps numbers in the graph that torch reads from tensors: `rate` in `x.add_(y, alpha=rate)`."""
     if not any(isinstance(kwargs.get(name), TensorVariable) for name in NUMBERS_ALONE):
         return kwargs
     name, _ = as_method(target, args, lambda value: isinstance(value, TensorVariable))
@@ -150,13 +156,14 @@ def read_numbers(
     }
 
 
-#: keywords that take no tensors
+#: Keywords that take no tensors.
 NUMBERS_ALONE = ("alpha", "value")
 
 
 def is_in_lists(target: Any, args: list[Variable]) -> bool:
-    """Whether an operation on lists of tensors (`torch._foreach_mul_`) has GraphFloatVariables among its
-    numbers.
+    """Whether an operation on lists of tensors has GraphFloatVariables among its numbers.
+
+    An example is `torch._foreach_mul_`.
     """
     if not getattr(target, "__name__", "").startswith(FOREACH):
         return False
@@ -168,7 +175,7 @@ FOREACH = "_foreach_"
 
 
 def one_by_one(tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Such an operation as one operation for each tensor, which is what it is on the CPU."""
+    """Runs such an operation as one operation for each tensor, as the CPU does."""
     name = target.__name__.removeprefix(FOREACH)
     first = args[0]
     if not isinstance(first, SequenceVariable):
@@ -190,7 +197,7 @@ def _argument(value: Variable) -> Variable:
 def tensor_operation(
     tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """An operation on tensors (a method's name, or a function) with GraphFloatVariables among its arguments."""
+    """An operation on tensors (the name of a method, or a function) with GraphFloatVariables as arguments."""
     name, args = as_method(target, args, lambda value: isinstance(value, TensorVariable))
     given: dict[Any, Variable] = {**dict(enumerate(args)), **kwargs}
     places = tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))

@@ -1,15 +1,17 @@
-"""`max` and `min` of numbers in tensors: the object that they return is one of their arguments, and which one
-only a run of the graph knows.
+"""`max` and `min` of numbers in tensors.
 
-In:  0-d tensors of one dtype, and Python's numbers beside them.
-Out: its value, which stays in the graph; outside of the graph the object itself, picked by a comparison that
-     the graph makes.
+They return one of their arguments. Only a run of the graph knows which.
 
-    m = max(a, b); return m * x, m   ->   m = larger_of(a, b); mul = m * x; gt = b > a   and behind the graph
-        (mul, b if gt else a)
+In:  0-d tensors of one dtype, and Python numbers with them.
+Out: the value, which stays in the graph. Outside of the graph it is the object itself, picked by a comparison
+     in the graph.
 
-What would tell the value from the object breaks the graph: writing to it, views of it, reading it after an
-argument was written to, gradients.
+    m = max(a, b)
+    return m * x, m   ->   m = larger_of(a, b); mul = m * x; gt = b > a
+                           after the graph: (mul, b if gt else a)
+
+The graph breaks where the program could tell the value from the object: a write to it, a view of it, a read
+after a write to an argument, gradients.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
 
-#: the function, what takes its place in the graph, and when its second argument is the result
+#: The function that replaces max or min in the graph, and the comparison that makes the second argument win.
 FUNCTIONS: dict[Any, tuple[Any, Any]] = {max: (larger_of, operator.gt), min: (smaller_of, operator.lt)}
 
-#: up to these, whole numbers are exact in the dtype
+#: The dtype is exact for whole numbers up to these.
 EXACT = {torch.float32: 2**24, torch.float64: 2**53, torch.int64: 2**62}
 
 
@@ -45,7 +47,7 @@ def pick(other_wins: torch.Tensor, other: Any, best: Any) -> Any:
 
 
 class Options:
-    """The two arguments, as they were when they were compared."""
+    """The two arguments, in their state when they were compared."""
 
     def __init__(self, function: Any, best: Variable, other: Variable) -> None:
         self.comparison = FUNCTIONS[function][1]
@@ -53,18 +55,19 @@ class Options:
         self.proxies = (other.as_proxy(), best.as_proxy())
         self.tensors = [v for v in (best, other) if isinstance(v, TensorVariable)]
         self.versions = [version_of(tensor.fake) for tensor in self.tensors]
-        if None in self.versions:  # nobody would notice a write
+        if None in self.versions:  # nothing would count a write
             raise GraphBreak("data_dependent_value", what="max() or min() of inference tensors")
 
     def check_unwritten(self) -> None:
         if self.versions != [version_of(tensor.fake) for tensor in self.tensors]:
             raise GraphBreak(
-                "data_dependent_value", what="what max() or min() gave of tensors written to since"
+                "data_dependent_value", what="the result of max() or min() after a write to its arguments"
             )
 
     def build(self, code: PythonCode, value: torch.fx.Node) -> None:
-        """Leave the object on the stack. `value`: the node of the value, which need not stay if nothing reads
-        it.
+        """Leaves the object on the stack.
+
+        `value` is the node of the value. It is removed if nothing reads it.
         """
         graph = code.output.graph
         with graph.inserting_after(value):
@@ -110,8 +113,10 @@ class ChosenTensor(TensorVariable):
 
 
 class ChosenNumber(Variable):
-    """A 0-d tensor or a number, or what was computed of such; the node has its value as a tensor. `bound`: of
-    the whole numbers that it may be, None where it may be another float.
+    """A 0-d tensor or a number, or the result of an operation on such values.
+
+    The node holds the value as a tensor. `bound` is the largest magnitude if the value is a whole number. It
+    is None if the value may be another float.
     """
 
     identity_known = False
@@ -149,8 +154,9 @@ class ChosenNumber(Variable):
 
 
 def extreme(tx: Translator, function: Any, items: Sequence[Variable]) -> Variable | None:
-    """`max(*items)` or `min(*items)`; None where no tensor is among them, or where the choice can't stay in
-    the graph.
+    """`max(*items)` or `min(*items)`.
+
+    None if no tensor is among the items, or if the choice can't stay in the graph.
     """
     concerned = any(isinstance(item, (TensorVariable, ChosenNumber)) for item in items)
     if len(items) < 2 or not concerned or not all(map(_may_be_chosen, items)) or _is_overridden(tx):
@@ -197,7 +203,7 @@ def _chosen(tx: Translator, function: Any, best: Variable, other: Variable) -> V
         return None
     again = any(isinstance(value, ChosenNumber) for value in (best, other))
     bound = _whole(tensors[0], *bounds)
-    if again and bound is None:  # two numbers may be compared, which as tensors could be equal
+    if again and bound is None:  # two numbers that differ could be equal as tensors
         return None
     value = _value_of(tx, function, *(_in_graph(v) for v in (best, other)))
     known = not any(isinstance(v, ChosenNumber) and v.options is None for v in (best, other))
@@ -218,7 +224,7 @@ def _in_graph(value: Variable) -> Variable:
 
 
 def _keeps_type(tensor: TensorVariable) -> Any:
-    """Whether a number beside the tensor leaves the dtype as it is."""
+    """Whether a number in the same operation leaves the dtype of the tensor unchanged."""
     floating = tensor.fake.dtype.is_floating_point
 
     def keeps(value: Variable) -> bool:
@@ -229,7 +235,7 @@ def _keeps_type(tensor: TensorVariable) -> Any:
 
 
 def _bound_of(value: Variable) -> int | None:
-    """Of the numbers that the value may be; 0 for tensors, which are what they are."""
+    """The bound of the whole numbers that the value may be. It is 0 for tensors, whose value is exact."""
     if isinstance(value, ChosenNumber):
         return value.bound
     if isinstance(value, ConstantVariable):
@@ -246,9 +252,9 @@ def _whole(tensor: TensorVariable, *bounds: int | None) -> int | None:
 # --- arithmetic -------------------------------------------------------------------------------------------
 
 
-#: operators that give the same for a number and for a 0-d tensor beside a tensor with axes
+#: Operators with the same result for a number and for a 0-d tensor, if the other operand has axes.
 BESIDE_TENSORS = frozenset("+-*/")
-#: how large the result may be, of whole numbers up to these
+#: The bound of the result, for whole numbers within these bounds.
 BOUNDS: dict[str, Any] = {"+": operator.add, "-": operator.add, "*": operator.mul}
 
 
@@ -257,7 +263,7 @@ def is_among(values: Sequence[Variable]) -> bool:
 
 
 def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]) -> Variable:
-    """An operator, at least one of its operands a ChosenNumber."""
+    """An operator with a ChosenNumber among its operands."""
     chosen = next(value for value in operands if isinstance(value, ChosenNumber))
     beside = [value for value in operands if isinstance(value, TensorVariable)]
     if not all(map(_may_be_operand, operands)) or _is_overridden(tx):
@@ -292,17 +298,18 @@ def _may_be_operand(value: Variable) -> bool:
 
 
 def check_use(choices: list[torch.Tensor], node: torch.fx.Node) -> None:
-    """Nothing writes to a chosen value or shares its memory: that would be the memory of one of the
-    arguments.
+    """Breaks if the node writes to a chosen value or shares its memory.
+
+    That would be the memory of one of the arguments.
     """
     memories = {choice.untyped_storage()._cdata for choice in choices}
     for result in torch.utils._pytree.tree_leaves(node.meta["example_value"]):
         shares = isinstance(result, torch.Tensor) and result.untyped_storage()._cdata in memories
         if shares and all(result is not choice for choice in choices):
-            raise GraphBreak("aliasing", what="a view of what max() or min() gave of tensors")
+            raise GraphBreak("aliasing", what="a view of the result of max() or min() of tensors")
     name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
     taken = [argument.meta.get("example_value") for argument in node.all_input_nodes]
-    # writes to lists of tensors are not always counted
+    # torch does not always count writes to lists of tensors.
     in_place = name.endswith("_") and any(value is choice for value in taken for choice in choices)
     if in_place or any(version_of(choice) for choice in choices):
-        raise GraphBreak("mutation", value="what max() or min() gave of tensors")
+        raise GraphBreak("mutation", value="the result of max() or min() of tensors")

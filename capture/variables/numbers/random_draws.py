@@ -1,17 +1,19 @@
-"""Draws from Python's random streams: `random.random()`, `uniform`, `randint`, `randrange` of the module, and
-of generators (`random_object`).
+"""Draws from Python's random streams.
+
+These are `random.random()`, `uniform`, `randint` and `randrange` of the module, and of generators
+(`random_object`).
 
 In:  a call of one of them in the frame, with constants.
-Out: a number that is unknown at capture. The real function makes it when the frame's code starts, in the
-     order in which the program asks; arithmetic on it and its use beside tensors are captured, a decision on
-     it breaks the graph, and no guard reads it.
+Out: a number that is unknown at capture. The real function draws it when the frame's code starts, in the
+     order of the program. Arithmetic on the number and its use with tensors are captured. A decision on it
+     breaks the graph. No guard reads it.
 
     y = x * 2; return y * random.random()   ->   draw_0 = random.random(); return graph_0(x, draw_0)[0]
 
-A draw so moves ahead of the graph. That can't be seen: what else draws, or reads and sets the state, breaks
-the graph, which ends what a draw is moved over; behind an operation that may run code of the program a draw
-breaks it. Where Python runs the frame after all (the graph raised), the stream is put back first. Nothing is
-drawn at capture.
+So a draw moves before the graph. The program can't see that. Any other draw, and any read or write of the
+stream's state, breaks the graph, so no draw moves over it. A draw breaks the graph if an operation before it
+may run code of the program. If the graph raises, Python runs the frame; in that case the stream is put back
+first. Capture itself draws nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DrawSource(Source):
-    """A local of the frame's new code, which holds what was drawn."""
+    """A local of the frame's new code, which holds the drawn number."""
 
     index: int
 
@@ -68,7 +70,7 @@ class DrawSource(Source):
 
 @dataclass(frozen=True)
 class Draw:
-    """`local = function(*args)`; of a generator, `local = owner.function(*args)`."""
+    """`local = function(*args)`. For a generator: `local = owner.function(*args)`."""
 
     local: str
     function: Callable[..., Any] | str
@@ -79,8 +81,8 @@ class Draw:
 # --- which functions draw ---------------------------------------------------------------------------------
 
 
-MOST = 2**53  # an int up to here is a float without loss
-Bounds = tuple[int | float, int | float] | None  # of what is drawn; None: not to be captured
+MOST = 2**53  # a float holds each int up to here exactly
+Bounds = tuple[int | float, int | float] | None  # the bounds of the number; None: the draw is not captured
 
 
 def _of_unit(*args: Any) -> Bounds:
@@ -108,7 +110,8 @@ def _are_ints(args: Sequence[Any]) -> bool:
     return all(type(arg) is int for arg in args)
 
 
-#: the functions of the module `random` as it was imported, each with what tells the bounds of its numbers
+#: The functions of the module `random` as it was imported, each with a function for the bounds of its
+#: numbers.
 BOUNDS: list[tuple[Any, Callable[..., Bounds]]] = [
     (random.random, _of_unit),
     (random.uniform, _of_uniform),
@@ -120,8 +123,9 @@ READ_STATE, SET_STATE = random.getstate, random.setstate
 
 
 def bounds_of(function: Any) -> Callable[..., Bounds] | None:
-    """None for what is no such function. Each bound method of the module is one object, whose identity is
-    guarded.
+    """The function for the bounds of a draw. None for any other function.
+
+    Each bound method of the module is one object, so a guard on its identity is enough.
     """
     return next((bounds for known, bounds in BOUNDS if known is function), None)
 
@@ -129,19 +133,19 @@ def bounds_of(function: Any) -> Callable[..., Bounds] | None:
 def constants_of(
     function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
 ) -> tuple[int | float, ...] | None:
-    """The arguments in the order of the parameters; None where they are no known numbers."""
+    """The arguments in the order of the parameters. None if they are no known numbers."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except (TypeError, ValueError):
         return None
     given = [arg.realize() if isinstance(arg, LazyVariable) else arg for arg in bound.args]
-    values = [arg.as_constant() for arg in given if type(arg) is ConstantVariable]  # one that changes is none
+    values = [arg.as_constant() for arg in given if type(arg) is ConstantVariable]  # no changing numbers
     known = len(values) == len(given) and all(type(value) in (int, float) for value in values)
     return tuple(values) if known and not bound.kwargs else None
 
 
 class DrawFunction(Variable):
-    """One of these functions."""
+    """A function that draws."""
 
     def __init__(self, value: Any, source: Source | None) -> None:
         super().__init__(source)
@@ -169,15 +173,16 @@ class DrawFunction(Variable):
         return tx.output.inputs.add_draw(self.value, values, bounds)
 
 
-# --- what a draw must not be moved over -------------------------------------------------------------------
+# --- operations over which a draw must not move -----------------------------------------------------------
 
 
 OWN_OPERATIONS = (float_of, float_operation, larger_of, method_with_floats, smaller_of)
 
 
 def may_run_python(output: OutputGraph) -> bool:
-    """Whether what is captured so far may run code of the program, which may draw too: custom operators,
-    functions marked as nodes, modes.
+    """Whether the captured part may run code of the program, which may draw too.
+
+    Such code is in custom operators, in functions marked as nodes, and in modes.
     """
     return (
         bool(output.modes.function_modes)
@@ -188,7 +193,7 @@ def may_run_python(output: OutputGraph) -> bool:
 
 def _is_plain(node: torch.fx.Node) -> bool:
     if node.op in ("placeholder", "call_method"):
-        return node.target != "backward"  # hooks run in it
+        return node.target != "backward"  # it runs hooks
     if node.op != "call_function":
         return False
     target = node.target
@@ -200,7 +205,7 @@ def _is_plain(node: torch.fx.Node) -> bool:
     return module in PLAIN_MODULES
 
 
-#: modules of torch whose functions in a graph are operations on tensors
+#: Modules of torch whose functions in a graph are operations on tensors.
 PLAIN_MODULES = frozenset(
     [
         "torch",
@@ -213,11 +218,11 @@ PLAIN_MODULES = frozenset(
 )
 
 
-# --- what was drawn ---------------------------------------------------------------------------------------
+# --- drawn numbers ----------------------------------------------------------------------------------------
 
 
 class DrawnVariable(GraphFloatVariable):
-    """The number that a draw gives: an int or a float, which the graph takes as a 0-d float64 tensor."""
+    """The number of a draw: an int or a float. The graph takes it as a 0-d float64 tensor."""
 
     def __init__(self, node: torch.fx.Node, draw: DrawSource, kind: type) -> None:
         super().__init__(node, drawn=True)
@@ -234,15 +239,15 @@ class DrawnVariable(GraphFloatVariable):
         code.load_local(self.draw.local)
 
 
-# --- in the frame's code ----------------------------------------------------------------------------------
+# --- the frame's code -------------------------------------------------------------------------------------
 
 
 SAVED = "___random_state"
-Load = Callable[[Source], None]  # leaves an existing object on the stack
+Load = Callable[[Source], None]  # pushes an existing object on the stack
 
 
 def make_draws(code: Assembler, draws: Sequence[Draw], keep_state: bool, load: Load) -> None:
-    """`keep_state`: the code may have to take the draws back."""
+    """Emits the draws. With `keep_state`, the code also saves the streams, so that it can put them back."""
     for place, owner in enumerate(_streams(draws) if keep_state else ()):
         code.load_callable(_of_stream(READ_STATE, owner))
         if owner is not None:
@@ -262,7 +267,7 @@ def make_draws(code: Assembler, draws: Sequence[Draw], keep_state: bool, load: L
 
 
 def take_back(code: Assembler, draws: Sequence[Draw], load: Load) -> None:
-    """The streams are as if nothing had been drawn."""
+    """Emits code that sets the streams to their state before the draws."""
     for place, owner in enumerate(_streams(draws)):
         code.load_callable(_of_stream(SET_STATE, owner))
         if owner is not None:
@@ -273,7 +278,7 @@ def take_back(code: Assembler, draws: Sequence[Draw], load: Load) -> None:
 
 
 def _streams(draws: Sequence[Draw]) -> list[Source | None]:
-    """The generators drawn from. None: that of the module."""
+    """The generators that the draws use. None stands for the generator of the module."""
     return list(dict.fromkeys(draw.owner for draw in draws))
 
 

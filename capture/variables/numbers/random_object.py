@@ -1,13 +1,13 @@
-"""Generators of Python's `random.Random`: one stream each.
+"""Generators of the class `random.Random`, each with one stream.
 
 In:  an existing generator, or `random.Random(seed)` in the frame.
-Out: of one that the frame seeds or makes, the numbers themselves: its state is known, and a real generator in
-     that state follows the program. Of another, numbers that are drawn when the frame's code starts, as those
-     of the module (`drawn_numbers`).
+Out: the numbers themselves, if the frame seeds or makes the generator. Its state is then known, and a real
+     generator in that state follows the program. For another generator, numbers that are drawn when the
+     frame's code starts, like the draws of the module (`random_draws`).
 
-    r = random.Random(3); return x * r.random()     ->   x * 0.23796462709189137
-    return x * self.rng.random()                    ->   draw_0 = self.rng.random(); return graph_0(x,
-                                                         draw_0)[0]
+    r = random.Random(3); return x * r.random()   ->   x * 0.23796462709189137
+    return x * self.rng.random()                  ->   draw_0 = self.rng.random()
+                                                       return graph_0(x, draw_0)[0]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class RandomVariable(Variable):
-    """`held`: a generator in the state in which the program's is; None where that isn't known."""
+    """`held` is a generator in the same state as the program's. It is None if that state is not known."""
 
     mutable = True
 

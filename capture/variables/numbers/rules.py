@@ -1,4 +1,8 @@
-"""Numbers and text: int, abs, round, str, repr, format, ..."""
+"""Rules for functions that make numbers and text.
+
+In:  a call of `int`, `float`, `abs`, `round`, `str`, `repr`, `format`, `torch.arange` and so on.
+Out: a constant, a symbolic number, or a node of the graph.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
 
 
 def _known(args: Sequence[Variable]) -> list[Variable]:
-    """One of NumPy's numbers as the constant that it is now."""
+    """The arguments, with a known NumPy number as the constant of its present value."""
     return [
         ConstantVariable(a.as_constant()) if isinstance(a, NumpyVariable) and a.present is not None else a
         for a in args
@@ -136,11 +140,11 @@ def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Va
 
 @rule(bytes)
 def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
-    """Of numbers, text, and what holds them: bytes are constants."""
+    """Bytes of numbers, text, and containers of these. The result is a constant."""
     if len(args) == 1 and isinstance(args[0], ObjectVariable) and args[0].has_class_attribute("__bytes__"):
         return args[0].call_method(tx, "__bytes__", [], {})
     if not all(is_foldable(value) for value in (*args, *kwargs.values())):
-        raise GraphBreak("call", value="class bytes with what is no constant")
+        raise GraphBreak("call", value="class bytes with an argument that is no constant")
     return fold(bytes, list(args), kwargs)
 
 
@@ -154,8 +158,9 @@ def _sym_sqrt(tx: Translator, value: Variable) -> Variable:
 
 @rule(torch.arange)
 def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
-    """`float(n)`, or 1.0 beside an n that is no constant, says that the result holds floats; how many is a
-    matter of ints.
+    """`torch.arange`, whose result holds floats if an argument is `float(n)` or 1.0.
+
+    The number of elements depends only on ints: a float that is a whole number becomes an int.
     """
     of_sizes = any(isinstance(realize(value), SymbolicVariable) for value in (*args, *kwargs.values()))
     whole = [_whole_number(tx, value, of_sizes) for value in args]
@@ -166,7 +171,7 @@ def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
 
 
 def _whole_number(tx: Translator, value: Variable, of_sizes: bool) -> Variable:
-    """The size that a float is, or the int that a constant is."""
+    """The size inside of `float(size)`, or the int that is equal to a constant float."""
     value = realize(value)
     if of_sizes and isinstance(value, ConstantVariable) and type(value.value) is float:
         return ConstantVariable(int(value.value)) if value.value.is_integer() else value

@@ -1,9 +1,11 @@
-"""Numbers that are not known at translation time: sizes, changing ints, and what is computed from them.
+"""Numbers that are not known at translation time: sizes, changing ints, and results computed from them.
 
-A `SymbolicVariable` holds a `SymInt`, `SymFloat` or `SymBool` and remembers how it came about, a function of
-other variables: that is its node in the graph where an operation takes it, and its bytecode where Python
-needs it. Asking for its value (`as_constant`, or a comparison that a branch depends on) is answered for the
-present values, and guarded.
+In:  a `SymInt`, `SymFloat` or `SymBool`, with its source, or with the function and operands that made it.
+Out: a `SymbolicVariable`. The function and operands are its node in the graph if an operation takes it, and
+     its bytecode if Python needs it.
+
+`as_constant`, or a comparison that decides a branch, gives the answer for the present values. A guard checks
+it.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ PYTHON_TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torc
 
 
 def _compute(function: Any, operands: list[Variable]) -> Variable | None:
-    """`function(*operands)`; None where there is no rule."""
+    """`function(*operands)`. None if there is no rule."""
     return make(torch.SymInt, function, operands)
 
 
 class SymbolicVariable(Variable):
-    """A symbol itself has a source; anything else is `function(*operands)`."""
+    """A symbol has a source. Any other number is `function(*operands)`."""
 
     one_per_object = False
 
@@ -62,7 +64,7 @@ class SymbolicVariable(Variable):
 
     @property
     def is_unbacked(self) -> bool:
-        """Whether only a run of the graph knows it."""
+        """Whether only a run of the graph knows the number."""
         return bool(self.value.node.shape_env.is_unbacked(self.value.node._expr))
 
     def python_type(self) -> type:
@@ -75,15 +77,16 @@ class SymbolicVariable(Variable):
         return True
 
     def as_constant(self) -> Any:
-        """The present value; from now on it is fixed by a guard."""
+        """The present value. From now on a guard fixes it."""
         value = decide(self.python_type(), self.value)
-        return self.value.node.hint if value == 0.0 and type(value) is float else value  # sympy has one zero
+        # sympy has one zero, so -0.0 comes from the hint
+        return self.value.node.hint if value == 0.0 and type(value) is float else value
 
     def real_value(self) -> Any:
         raise NotConstant(self)
 
     def as_proxy(self) -> Any:
-        """A node for an int. A float, unless `as_proxy_for` finds that it may stay symbolic, is fixed."""
+        """A node for an int. A float becomes a constant; `as_proxy_for` lets some floats stay symbolic."""
         stays = isinstance(self.value, torch.SymInt) or (
             isinstance(self.value, torch.SymBool) and self.is_unbacked
         )
@@ -136,7 +139,7 @@ class SymbolicVariable(Variable):
         code.call_object(self.function, list(self.operands))
 
     def _load_result(self, code: PythonCode) -> None:
-        """A float leaves the graph as a tensor: compilers of graphs know no other."""
+        """A float leaves the graph as a tensor, because compilers of graphs know no other float."""
         node = self.as_node()
         if not isinstance(self.value, torch.SymFloat):
             code.load_output(node)
@@ -150,12 +153,12 @@ def is_symbolic(variable: Variable) -> bool:
 
 
 def is_unbacked(variable: Variable) -> bool:
-    """Whether it is a number that only a run of the graph knows."""
+    """Whether the variable is a number that only a run of the graph knows."""
     return isinstance(variable, SymbolicVariable) and variable.is_unbacked
 
 
 def decide(kind: type, value: Any) -> Any:
-    """The present value of a number, or whether it is true; guarded where it is symbolic."""
+    """The present value of a number, or its truth. A guard checks it if the number is symbolic."""
     try:
         return kind(
             value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value
@@ -166,7 +169,7 @@ def decide(kind: type, value: Any) -> Any:
         raise SizesAsNumbers(f"{value}: {error}") from error
 
 
-# Operations in which a float decides over the layout of the result: sympy would compute that without
+# Operations in which a float decides about the layout of the result. sympy would compute that without
 # rounding.
 FLOAT_DECIDES: frozenset[Any] = frozenset(
     [torch.arange, torch.range, torch.nn.functional.interpolate, torch.nn.functional.upsample]
@@ -175,7 +178,7 @@ FLOAT_DECIDES: frozenset[Any] = frozenset(
 
 
 def as_number(proxy: Any, variable: Variable) -> Any:
-    """The argument for an operation that can't run on a symbol: the present value, fixed by a guard."""
+    """The argument for an operation that can't run on a symbol: the present value, which a guard fixes."""
     return variable.as_constant() if isinstance(variable, SymbolicVariable) else proxy
 
 
@@ -184,7 +187,7 @@ def as_number(proxy: Any, variable: Variable) -> Any:
 
 @makes_constant(*SYMBOLIC)
 def from_symbolic(value: Any) -> Variable:
-    """The variable of a size that torch computed: rebuilt from its expression."""
+    """The variable of a size that torch computed, rebuilt from its expression."""
     if not value.node.expr.free_symbols:
         return ConstantVariable(PYTHON_TYPES[type(value)](value))
     symbols: Symbols = value.node.shape_env.owner
@@ -210,7 +213,7 @@ SYMPY_FUNCTIONS: dict[str, Any] = {
 
 
 def _from_expression(symbols: Symbols, expression: Any) -> Variable | None:
-    """Integer arithmetic as functions of symbols and numbers; None for anything else."""
+    """Integer arithmetic as functions of symbols and numbers. None for any other expression."""
     if expression.is_Symbol:
         return symbols.leaf(expression)
     if expression.is_Integer:

@@ -1,8 +1,7 @@
-"""Numbers that the program reads from tensors, kept in the graph: `x.item()`, `x.tolist()`, `int(x)`,
-`float(x)`, `bool(x)`.
+"""Numbers that the program reads from tensors, kept in the graph.
 
-In:  the method and the tensor, where the settings allow it.
-Out: a `SymbolicVariable` of which nothing is known, or a list of such; None where the read is left to Python.
+In:  `x.item()`, `x.tolist()`, `int(x)`, `float(x)` or `bool(x)`, if the settings allow it.
+Out: an unbacked `SymbolicVariable`, or a list of such. None if Python has to read the number.
 
     n = x.item(); y * n   ->   item = x.item(); y * item
 """
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def read(tx: Translator, name: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
-    """The method `name` of a tensor, which needs its values."""
+    """Captures a method of a tensor that reads its values. None if Python has to read them."""
     rule = RULES.get(name)
     plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
     if rule is None or args or not plain or not tx.output.unbacked.allowed.scalars:
@@ -40,7 +39,7 @@ def read(tx: Translator, name: str, tensor: TensorVariable, args: list[Variable]
     return rule(tx, tensor)
 
 
-#: whose elements are Python's numbers; integers of 64 bits without a sign are no symbols
+#: Dtypes whose elements are Python numbers. An unsigned integer of 64 bits can't be a symbol.
 DTYPES = frozenset(
     (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
     + (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -50,12 +49,12 @@ DTYPES = frozenset(
 def _item(tx: Translator, tensor: TensorVariable) -> Variable | None:
     sizes = tensor.fake.shape
     if any(type(size) is not int or size != 1 for size in sizes):
-        return None  # Python raises, or it depends on values
+        return None  # Python raises, or values decide whether it does
     return tx.output.call_method(tx, "item", [tensor], {})
 
 
 def _to_list(tx: Translator, tensor: TensorVariable) -> Variable | None:
-    """Sizes that are symbols are fixed: a list has a length."""
+    """`x.tolist()`. It fixes sizes that are symbols, because a list has a fixed length."""
     return None if tx.output.unbacked.is_among(tensor.fake.shape) else _nested(tx, tensor)
 
 
@@ -71,7 +70,7 @@ def _nested(tx: Translator, tensor: Variable) -> Variable:
 
 
 def _converted(kind: type) -> Callable[[Translator, TensorVariable], Variable | None]:
-    """A bool is no symbol of which a number can be made."""
+    """The rule for `int(x)` or `float(x)`. A bool is no symbol from which a number can be made."""
 
     def rule(tx: Translator, tensor: TensorVariable) -> Variable | None:
         if tensor.fake.dtype == torch.bool:
@@ -90,7 +89,7 @@ def _truth(tx: Translator, tensor: TensorVariable) -> Variable | None:
 
 
 def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
-    """A key of `tensor[key]`: 0-d tensors of ints in it are numbers to torch, which reads them."""
+    """The key of `tensor[key]`, with the numbers that torch reads from 0-d integer tensors in it."""
     if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
         return key
     key = realize(key)
@@ -110,7 +109,7 @@ def _as_index(tx: Translator, value: Variable) -> Variable:
     return value if number is None else number
 
 
-#: a 0-d tensor of these stands for its number; booleans and bytes are masks
+#: A 0-d tensor of these dtypes stands for its number. Booleans and bytes are masks.
 INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
