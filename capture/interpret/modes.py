@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.variables.core.base import Variable
+    from capture.variables.core.protocols import Interpreter
 
 
 class Modes:
@@ -52,7 +52,7 @@ class Modes:
         self.output.guards.add(ConstantGuard.of(StateSource(sys.exception), None))
         return True
 
-    def change(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
+    def change(self, tx: Interpreter, function: Any, args: list[Any]) -> Variable:
         """A function that changes the mode of the thread: done now, in the graph, and for the code behind the
         graph.
         """

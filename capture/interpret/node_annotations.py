@@ -15,10 +15,10 @@ from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import NotConstant
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def current(tx: Translator) -> dict[str, Any] | None:
+def current(tx: Interpreter) -> dict[str, Any] | None:
     meta = tx.output.objects.known(traceback.current_meta)
     if not isinstance(meta, DictVariable):
         custom = traceback.current_meta.get("custom")

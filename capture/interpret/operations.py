@@ -35,8 +35,8 @@ from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.variables.core.base import Variable
+    from capture.variables.core.protocols import Interpreter
 
 
 class Operations:
@@ -47,7 +47,7 @@ class Operations:
         self.choices: list[torch.Tensor] = []  # fake values of what max() and min() chose
 
     def add(
-        self, tx: Translator, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if graph_float.is_in_lists(target, args):
             return graph_float.one_by_one(tx, target, args, kwargs)

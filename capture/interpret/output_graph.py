@@ -41,6 +41,7 @@ from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.iterators.generator import GeneratorVariable
 
 
@@ -97,7 +98,7 @@ class OutputGraph:
     # --- operations ---
 
     def call_function(
-        self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if torch_function_overrides.concerns(self, args, kwargs):
             overridden = torch_function_overrides.call(tx, function, args, kwargs)
@@ -106,7 +107,7 @@ class OutputGraph:
         return self.operations.add(tx, "call_function", function, args, kwargs)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if torch_function_overrides.concerns(self, args, kwargs):
             overridden = torch_function_overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)

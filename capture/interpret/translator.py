@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from capture.interpret.scope import Scope
     from capture.variables.callables.function import FunctionVariable
     from capture.variables.containers.mapping import DictVariable
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.tensors.tensor import TensorVariable
     from guards.sources import Source
 
@@ -118,6 +119,11 @@ class Translator:
             self.step()
             self.steps += 1
         return self.returned
+
+    def resume_from(self, caller: Interpreter) -> None:
+        """Make `caller` the frame that called this one."""
+        assert isinstance(caller, Translator)
+        self.parent, self.depth = caller, caller.depth + 1
 
     def run_to_yield(self) -> Variable | None:
         """Interpret until the next yield; None where the frame returns."""

@@ -30,8 +30,8 @@ from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -54,16 +54,16 @@ class BuiltinVariable(Variable):
     def as_proxy(self) -> Any:
         return self.function
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         value = getattr(self.function, name, None)
         if isinstance(value, (str, type(None))) and hasattr(self.function, name):
             return ConstantVariable(value)
         raise GraphBreak("get_attr", value=self, name=name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if tx.output.modes.function_modes and function_kinds.kind_of(self.function) == "graph":
             overridden = torch_function_overrides.call(tx, self.function, args, kwargs)
             if overridden is not None:
@@ -89,7 +89,7 @@ CHANGE_ARGUMENTS = frozenset(
 )
 
 
-def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Calls a function without side effects on constants; breaks for any other arguments."""
     args = [arg.plain_argument() for arg in args]
     computed = compute(function, args) if not kwargs else None

@@ -27,8 +27,8 @@ from capture.variables.core.rules import rule
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 #: Attributes that it takes from the function.
 FROM_THE_FUNCTION = ("__name__", "__qualname__", "__doc__", "__module__")
@@ -37,7 +37,7 @@ FROM_THE_FUNCTION = ("__name__", "__qualname__", "__doc__", "__module__")
 class NewCachedFunction(Variable):
     mutable = True
 
-    def __init__(self, tx: Translator, function: Variable, maxsize: int | None, typed: bool) -> None:
+    def __init__(self, tx: Interpreter, function: Variable, maxsize: int | None, typed: bool) -> None:
         super().__init__(None)
         self.function = function
         self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
@@ -52,10 +52,10 @@ class NewCachedFunction(Variable):
     def describe(self) -> str:
         return f"function with a cache around {self.function.describe()}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__wrapped__":
             return self.function
         if name in FROM_THE_FUNCTION:
@@ -65,7 +65,7 @@ class NewCachedFunction(Variable):
         return super().get_attr(tx, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "cache_info" and not args and not kwargs:
             counts = (self.hits, self.misses, self.maxsize, len(self.results))
@@ -76,7 +76,7 @@ class NewCachedFunction(Variable):
             return ConstantVariable(None)
         return super().call_method(tx, name, args, kwargs)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         given = [_key_part(tx, value) for value in args]
         named = {name: _key_part(tx, value) for name, value in kwargs.items()}
         key = functools._make_key(tuple(given), named, self.typed)
@@ -106,7 +106,7 @@ def _cached(function: Any, maxsize: int | None, typed: bool) -> Any:
     return functools.lru_cache(maxsize=maxsize, typed=typed)(function)
 
 
-def _key_part(tx: Translator, value: Variable) -> Any:
+def _key_part(tx: Interpreter, value: Variable) -> Any:
     """The key of an argument: numbers and texts are equal by value, tensors by identity."""
     value = tx.output.objects.resolve(realize(value))
     if type(value) is TensorVariable:
@@ -134,7 +134,7 @@ class CacheDecorator(Variable):
         self.maxsize = maxsize
         self.typed = typed
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if len(args) != 1 or kwargs or not isinstance(args[0], FunctionVariable):
             raise GraphBreak("call", value=self)
         return NewCachedFunction(tx, args[0], self.maxsize, self.typed)
@@ -149,7 +149,7 @@ class CacheDecorator(Variable):
 
 @rule(functools.lru_cache)
 def _lru_cache(
-    tx: Translator,
+    tx: Interpreter,
     maxsize: Variable = ConstantVariable(128),
     typed: Variable = ConstantVariable(False),
 ) -> Variable:
@@ -162,5 +162,5 @@ def _lru_cache(
 
 
 @rule(functools.cache)
-def _cache(tx: Translator, function: Variable) -> Variable:
+def _cache(tx: Interpreter, function: Variable) -> Variable:
     return CacheDecorator(None, False).call(tx, [function], {})

@@ -34,9 +34,8 @@ from guards.sources import (
 )
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
@@ -54,7 +53,7 @@ class CellVariable(Variable):
     def python_type(self) -> type:
         return types.CellType
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "cell_contents":
             return tx.read_cell(self, name)
         return super().get_attr(tx, name)
@@ -81,17 +80,17 @@ class FunctionVariable(Variable):
     def python_type(self) -> type:
         return types.FunctionType
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
     def code_object(self) -> types.CodeType:
         raise NotImplementedError
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return tx.call_function(self, args, kwargs)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__get__" and args:
             if not args[0].is_exactly(None):
@@ -123,7 +122,7 @@ class UserFunctionVariable(FunctionVariable):
     def as_proxy(self) -> Any:
         return self.function
 
-    def cells(self, output: OutputGraph) -> list[CellVariable]:
+    def cells(self, output: Output) -> list[CellVariable]:
         """The cells of its closure, one variable for each existing cell."""
         cells = []
         for index, cell in enumerate(self.function.__closure__ or ()):
@@ -144,11 +143,11 @@ class UserFunctionVariable(FunctionVariable):
             cells.append(known)
         return cells
 
-    def closure_value(self, tx: Translator, name: str) -> Variable:
+    def closure_value(self, tx: Interpreter, name: str) -> Variable:
         cell = self.cells(tx.output)[self.function.__code__.co_freevars.index(name)]
         return tx.read_cell(cell, name)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
             if self.source is None:
                 return wrap(tx.output, getattr(self.function, name), None)
@@ -217,7 +216,7 @@ class NestedFunctionVariable(FunctionVariable):
     def code_object(self) -> types.CodeType:
         return self.code
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in self.attributes:
             return self.attributes[name]
         if name == "__dict__":
@@ -267,7 +266,7 @@ class NestedFunctionVariable(FunctionVariable):
             self._keyword_dict = DictVariable.from_strings(self._keyword_defaults)
         return self._keyword_dict
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__"):
             raise GraphBreak("set_attr", value=self, name=name)
         if name == "__defaults__":
@@ -275,7 +274,7 @@ class NestedFunctionVariable(FunctionVariable):
         else:
             self.attributes[name] = value
 
-    def _set_defaults(self, tx: Translator, value: Variable) -> None:
+    def _set_defaults(self, tx: Interpreter, value: Variable) -> None:
         if not value.is_exactly(None) and value.python_type() is not tuple:
             raise raise_new(TypeError, "__defaults__ must be set to a tuple object")
         self.defaults = [] if value.is_exactly(None) else value.unpack(tx)
@@ -329,14 +328,14 @@ class BoundMethodVariable(Variable):
     def real_value(self) -> Any:
         return types.MethodType(self.function.real_value(), self.owner.real_value())
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         fields = {"__self__": self.owner, "__func__": self.function}
         return fields[name] if name in fields else self.function.get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return self.function.call(tx, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:

@@ -13,9 +13,9 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import NestedFunctionVariable
+    from capture.variables.core.protocols import Interpreter
 
 #: Attributes that functions keep outside of their dict.
 FIELDS = frozenset(
@@ -48,15 +48,15 @@ class FunctionDictVariable(DictVariable):
         """A new object for each call, because nothing counts the stores: each use reads them anew."""
         return object()
 
-    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+    def set_item(self, tx: Interpreter, key: Variable, value: Variable) -> None:
         self.owner.attributes[key.as_constant()] = value
 
-    def del_item(self, tx: Translator, key: Variable) -> Variable:
+    def del_item(self, tx: Interpreter, key: Variable) -> Variable:
         value = self.get_item(tx, key)
         del self.owner.attributes[key.as_constant()]
         return value
 
-    def clear(self, tx: Translator) -> None:
+    def clear(self, tx: Interpreter) -> None:
         for name in self.entries:
             del self.owner.attributes[name]
 

@@ -19,8 +19,8 @@ from capture.variables.objects.user_object import ObjectVariable
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 KINDS: tuple[type, ...] = (types.GenericAlias, type(typing.List[int]))  # noqa: UP006
 
@@ -43,22 +43,22 @@ class GenericAliasVariable(Variable):
     def real_value(self) -> Any:
         return self.alias
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def origin(self, tx: Translator) -> Variable:
+    def origin(self, tx: Interpreter) -> Variable:
         return tx.wrap(self.alias.__origin__, ConstantSource(self.alias.__origin__))
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         return subscript(self, self.alias, key)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in ("__origin__", "__args__", "__parameters__"):
             value = getattr(self.alias, name)
             return tx.wrap(value, ConstantSource(value))
         return self.origin(tx).get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         result = self.origin(tx).call(tx, args, kwargs)
         if isinstance(result, ObjectVariable) and result.cls.__dictoffset__:
             result.set_attr(tx, "__orig_class__", self)

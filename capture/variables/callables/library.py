@@ -25,9 +25,9 @@ from guards.values import constants_equal, is_constant
 if TYPE_CHECKING:
     from types import FunctionType
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import UserFunctionVariable
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -45,10 +45,10 @@ class LibraryCallable(Variable):
     def python_type(self) -> type:
         return self.cls
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if len(args) != 1 or kwargs:
             raise GraphBreak("call", value=self)
         return tx.wrap_function(MADE_CALLABLES[self.cls]).call(tx, [args[0], *self.args], self.kwargs)
@@ -79,20 +79,20 @@ class CachedFunctionVariable(Variable):
     def real_value(self) -> Any:
         return self.function
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def wrapped(self, tx: Translator) -> Variable:
+    def wrapped(self, tx: Interpreter) -> Variable:
         return tx.wrap(self.function.__wrapped__, ConstantSource(self.function.__wrapped__))
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__wrapped__":
             return self.wrapped(tx)
         if name in ("__name__", "__qualname__", "__doc__", "__module__"):
             return tx.wrap_constant(getattr(self.function, name))
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         given = tuple(_key_value(tx, value) for value in args)
         named = {name: _key_value(tx, value) for name, value in kwargs.items()}
         known = _UNKNOWN not in (*given, *named.values())
@@ -120,7 +120,7 @@ class CachedFunctionVariable(Variable):
         except Exception as error:
             raise GraphBreak("raised", error=repr(error)) from error
 
-    def _is_guarded(self, tx: Translator) -> bool:
+    def _is_guarded(self, tx: Interpreter) -> bool:
         """Whether a guard holds an entry of the cache. A new call might evict that entry."""
         cache = ConstantSource(cache_entries.cache_of(self.function))
         sources = [source for guard in tx.output.guards for source in guard.sources]
@@ -136,7 +136,7 @@ class CachedFunctionVariable(Variable):
                 why="its cache holds another result",
             )
 
-    def _held(self, tx: Translator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variable | None:
+    def _held(self, tx: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variable | None:
         """The object in the cache for the call. A guard checks that the cache still has it."""
         entry = cache_entries.entry_for(self.function, args, kwargs)
         if entry is None:
@@ -150,7 +150,7 @@ class CachedFunctionVariable(Variable):
 _UNKNOWN = object()
 
 
-def _key_value(tx: Translator, value: Variable) -> Any:
+def _key_value(tx: Interpreter, value: Variable) -> Any:
     """The real argument, if it is known and its hash runs no code of the program.
 
     It is a constant, or an object that another cache holds.
@@ -170,7 +170,7 @@ def is_dispatch(function: FunctionType) -> bool:
 
 
 def dispatch(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """The function that it chooses. The choice is a constant until another function is registered."""
     dispatcher: Any = function.function
@@ -190,7 +190,7 @@ def is_recursive_repr(function: FunctionType) -> bool:
 
 
 def recursive_repr(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """Calls the wrapped function. An object that contains itself reaches the limit of nested calls."""
     wrapper: Any = function.function

@@ -30,14 +30,14 @@ from capture.variables.operations.operator_methods import OPERATOR_METHODS
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.objects.type_object import ClassVariable
     from guards.sources import Source
 
 
 def call_descriptor_method(
-    tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """Calls a method written in C with its owner as first argument.
 
@@ -80,7 +80,7 @@ def refuse_other_owner(descriptor: Any, owner: Variable) -> None:
 
 
 def _call_on_base(
-    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     base: Any = owner.base_value
     own = subclass_polyfills.METHODS.get((base.python_type(), descriptor.__name__))
@@ -121,7 +121,7 @@ def _changes_items(owner: ObjectVariable) -> bool:
 
 
 def _call_ordered(
-    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     name = descriptor.__name__
     if name in ("__init__", "update", "__ior__"):
@@ -137,7 +137,7 @@ def _call_ordered(
 CHANGE_OWNER = frozenset(name for name, (_, _, in_place) in OPERATOR_METHODS.items() if in_place)
 
 
-def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def _fill_from(tx: Interpreter, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """`dict.__init__`, `list.__init__`, `set.__init__`, ... of a subclass instance."""
     kind = base.python_type()
     if kind in IMMUTABLE_BASES:
@@ -155,20 +155,20 @@ def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str
     return NONE
 
 
-def _call_class(tx: Translator, cls: Any, *args: Variable, **kwargs: Variable) -> Variable:
+def _call_class(tx: Interpreter, cls: Any, *args: Variable, **kwargs: Variable) -> Variable:
     result: Variable = cls.make_instance(tx, list(args), kwargs)
     return result
 
 
-def _instance_check(tx: Translator, cls: Any, value: Variable) -> Variable:
+def _instance_check(tx: Interpreter, cls: Any, value: Variable) -> Variable:
     return ConstantVariable(issubclass(value.python_type(), cls.cls))
 
 
-def _subclass_check(tx: Translator, cls: Any, other: Variable) -> Variable:
+def _subclass_check(tx: Interpreter, cls: Any, other: Variable) -> Variable:
     return ConstantVariable(cls.cls in other.real_value().__mro__)
 
 
-def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variable) -> Variable:
+def _set_class_attribute(tx: Interpreter, cls: Any, name: Variable, value: Variable) -> Variable:
     if not issubclass(name.python_type(), str):
         text = f"attribute name must be string, not '{name.python_type().__name__}'"
         raise raise_new(TypeError, text)
@@ -205,10 +205,10 @@ class BuiltinMethodVariable(Variable):
     def describe(self) -> str:
         return f"method {self.descriptor.__qualname__}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -238,15 +238,15 @@ class UnboundMethodVariable(Variable):
     def real_value(self) -> Any:
         return self.descriptor
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in ("__name__", "__qualname__", "__doc__"):
             return ConstantVariable(getattr(self.descriptor, name))
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return call_descriptor_method(tx, self.descriptor, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -267,7 +267,7 @@ class ClassMethodVariable(Variable):
     def describe(self) -> str:
         return f"{self.owner.cls.__name__}.{self.name}"
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         function = getattr(self.owner.cls, self.name)
         if self.name == "fromkeys" and issubclass(self.owner.cls, dict):
             return tx.wrap_function(dict_fromkeys).call(tx, [self.owner, *args], kwargs)

@@ -16,8 +16,8 @@ from capture.variables.core.base import Variable
 from capture.variables.core.exception import raise_new
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -42,15 +42,15 @@ class PartialVariable(Variable):
     def python_type(self) -> type:
         return functools.partial
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if self.source is not None or hasattr(functools.partial, name):
             raise GraphBreak("set_attr", value=self, name=name)
         self.attributes[name] = value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in self.attributes:
             return self.attributes[name]
         if name in self.fields:
@@ -67,7 +67,7 @@ class PartialVariable(Variable):
             raise raise_new(AttributeError, f"'functools.partial' object has no attribute '{name}'")
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         own = self.kwargs
         if self.fields:  # the frame may have changed the dict
             keywords: Any = self.fields["keywords"]

@@ -33,11 +33,11 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 @rule(functools.partial)
-def _partial(tx: Translator, function: Variable, /, *args: Variable, **kwargs: Variable) -> Variable:
+def _partial(tx: Interpreter, function: Variable, /, *args: Variable, **kwargs: Variable) -> Variable:
     if isinstance(function, PartialVariable):  # functools merges them too
         return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
     return PartialVariable(function, list(args), kwargs)
@@ -52,19 +52,19 @@ for _cls in MAKERS:
 
 
 @rule(types.SimpleNamespace)
-def _simple_namespace(tx: Translator, /, **kwargs: Variable) -> Variable:
+def _simple_namespace(tx: Interpreter, /, **kwargs: Variable) -> Variable:
     result = ObjectVariable(types.SimpleNamespace)
     result.attributes.update(kwargs)
     return result
 
 
 @rule(types.MethodType)
-def _method(tx: Translator, function: Variable, owner: Variable) -> Variable:
+def _method(tx: Interpreter, function: Variable, owner: Variable) -> Variable:
     return BoundMethodVariable(function, owner)
 
 
 @rule(typing.cast)
-def _cast(tx: Translator, kind: Variable, value: Variable) -> Variable:
+def _cast(tx: Interpreter, kind: Variable, value: Variable) -> Variable:
     return value
 
 
@@ -74,7 +74,7 @@ EXPORTERS = frozenset(
 
 
 @late_rule("torch.onnx", "is_in_onnx_export")
-def _in_onnx_export(tx: Translator) -> Variable:
+def _in_onnx_export(tx: Interpreter) -> Variable:
     """Asks torch only if a part of it that exports is loaded: the question itself would load that part."""
     if not EXPORTERS.isdisjoint(sys.modules) and torch.onnx.is_in_onnx_export():
         raise GraphBreak("call_skipped", name="is_in_onnx_export", why="part of an export")
@@ -82,7 +82,7 @@ def _in_onnx_export(tx: Translator) -> Variable:
 
 
 @rule(inspect.signature)
-def _signature(tx: Translator, function: Variable) -> Variable:
+def _signature(tx: Interpreter, function: Variable) -> Variable:
     """The signature of an existing function. The guard on the function holds its code, so it can't change."""
     try:
         result = inspect.signature(function.real_value())
@@ -92,7 +92,7 @@ def _signature(tx: Translator, function: Variable) -> Variable:
 
 
 @rule(sys.exc_info)
-def _exc_info(tx: Translator) -> Variable:
+def _exc_info(tx: Interpreter) -> Variable:
     handled = handled_exception(tx)
     if handled is None and tx.output.modes.handles_nothing_around():
         return TupleVariable([NONE, NONE, NONE])
@@ -103,12 +103,12 @@ def _exc_info(tx: Translator) -> Variable:
 
 
 @rule(sys.exception)
-def _exception(tx: Translator) -> Variable:
+def _exception(tx: Interpreter) -> Variable:
     return _exc_info(tx).unpack(tx)[1]
 
 
 @rule(traceback.clear_frames)
-def _clear_frames(tx: Translator, trace: Variable) -> Variable:
+def _clear_frames(tx: Interpreter, trace: Variable) -> Variable:
     """Clears no locals: the interpreter holds none for frames that an exception has left."""
     if not isinstance(trace, TracebackVariable):
         raise GraphBreak("builtin", name="traceback.clear_frames", value=trace)
@@ -116,15 +116,15 @@ def _clear_frames(tx: Translator, trace: Variable) -> Variable:
 
 
 @rule(torch._C._log_api_usage_once)
-def _no_effect(tx: Translator, *args: Variable) -> Variable:
+def _no_effect(tx: Interpreter, *args: Variable) -> Variable:
     return NONE
 
 
 @rule(print)
-def _print(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _print(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     raise GraphBreak("builtin", name="print", value=describe_all(list(args)))
 
 
 @rule(object)
-def _object(tx: Translator) -> Variable:
+def _object(tx: Interpreter) -> Variable:
     return ObjectVariable(object)

@@ -18,8 +18,8 @@ from capture.variables.core.makers import makes
 from capture.variables.core.wrap import wrap_class
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 @makes(types.BuiltinMethodType)
@@ -37,10 +37,10 @@ class ValueMethod(Variable):
     def describe(self) -> str:
         return f"method {self.name} of {self.owner.describe()}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__self__":
             return self.owner
         if name == "__name__":
@@ -49,7 +49,7 @@ class ValueMethod(Variable):
             return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return self.owner.call_method(tx, self.name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -60,7 +60,7 @@ class ValueMethod(Variable):
         return [self.owner]
 
 
-def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
+def method_of_value(tx: Interpreter, owner: Variable, name: str) -> Variable:
     """Attribute `name` of a built-in container: a method or the class. Raises AttributeError like Python."""
     cls = owner.python_type()
     if name == "__class__":

@@ -45,11 +45,10 @@ from guards.sources import (
 )
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter, Output
 
 
-def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
+def wrap_function(output: Output, value: types.FunctionType, source: Source | None) -> Variable:
     if function_kinds.kind_of(value) is not None:
         guard_identity(output, value, source)
         return TorchFunctionVariable(value, source)
@@ -69,7 +68,7 @@ if hasattr(_capture, "HookedFunction"):
     type(torch.ops.aten.add.Tensor),
     functools._lru_cache_wrapper,
 )
-def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_builtin(output: Output, value: Any, source: Source | None) -> Variable:
     if bounds_of(value) is not None:
         return wrap_draw_function(output, value, source)
     owner = getattr(value, "__self__", None)
@@ -87,12 +86,12 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
     return BuiltinVariable(value, source)
 
 
-def wrap_draw_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_draw_function(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return DrawFunction(value, source)
 
 
-def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_builtin_method(output: Output, value: Any, source: Source | None) -> Variable:
     """A variable of `[].append` and similar values: a method in C, bound to an existing object."""
     if source is None or isinstance(source, ConstantSource):
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
@@ -119,7 +118,7 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
 
 
 @wraps(torch.jit.ScriptFunction)
-def wrap_script_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_script_function(output: Output, value: Any, source: Source | None) -> Variable:
     """TorchScript made of a Python function: that function stands for it."""
     guard_identity(output, value, source)
     written = getattr(value, "_torchdynamo_inline", None)
@@ -140,16 +139,16 @@ class ScriptFunctionVariable(Variable):
     def real_value(self) -> Any:
         return self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         function = UserFunctionVariable(self.written, ConstantSource(self.written))
         return function.call(tx, args, kwargs)
 
 
 @wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
-def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_operator_callable(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     made = value.__reduce__()
     if made[0] is not type(value):  # methodcaller with keyword arguments
@@ -160,14 +159,14 @@ def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | Non
 
 
 @wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
-def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_method_descriptor(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return UnboundMethodVariable(value, source)
 
 
 @wraps(types.GetSetDescriptorType)
 def wrap_attribute_of_tensors(
-    output: OutputGraph, value: types.GetSetDescriptorType, source: Source | None
+    output: Output, value: types.GetSetDescriptorType, source: Source | None
 ) -> Variable:
     if not issubclass(torch.Tensor, value.__objclass__):
         return wrap_object(output, value, source)
@@ -176,7 +175,7 @@ def wrap_attribute_of_tensors(
 
 
 @wraps(types.MethodWrapperType)
-def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: Source | None) -> Variable:
+def wrap_accessor(output: Output, value: types.MethodWrapperType, source: Source | None) -> Variable:
     """A variable of an accessor that the translation itself has looked up. Each look-up makes a new one."""
     owner = value.__self__
     of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
@@ -188,7 +187,7 @@ def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: S
 
 
 @wraps(types.MethodType)
-def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | None) -> Variable:
+def wrap_method(output: Output, value: types.MethodType, source: Source | None) -> Variable:
     if bounds_of(value) is not None:
         return wrap_draw_function(output, value, source)
     guard_type(output, value, source)
@@ -200,7 +199,7 @@ def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | N
 
 
 @wraps(functools.partial)
-def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_partial(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     parts = {
         name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
@@ -217,7 +216,7 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
 
 
 @wraps(types.CellType)
-def wrap_cell(output: OutputGraph, value: types.CellType, source: Source | None) -> Variable:
+def wrap_cell(output: Output, value: types.CellType, source: Source | None) -> Variable:
     try:
         contents = value.cell_contents
     except ValueError:

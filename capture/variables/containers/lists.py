@@ -30,8 +30,8 @@ from guards.kinds.iterators import IteratorStateGuard
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -94,12 +94,12 @@ class DequeVariable(MutableSequence):
     def as_proxy(self) -> Any:
         raise GraphBreak("not_a_graph_argument", value=self)  # torch takes no deque as a list
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         if isinstance(key, SliceVariable):
             raise_type_error("sequence index must be integer, not 'slice'")
         return super().get_item(tx, key)
 
-    def guard_limit(self, tx: Translator) -> None:
+    def guard_limit(self, tx: Interpreter) -> None:
         """Guard `maxlen`, because the following operation depends on it."""
         if type(self.original) is collections.deque and self.source is not None:
             tx.output.guards.add(IteratorStateGuard.of(self.source, self.original))
@@ -110,7 +110,7 @@ class DequeVariable(MutableSequence):
         if self.maxlen is not None and len(self.items) > self.maxlen:
             self.items = self.items[: self.maxlen] if left else self.items[len(self.items) - self.maxlen :]
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name != "maxlen":
             return super().get_attr(tx, name)
         self.guard_limit(tx)
@@ -137,7 +137,7 @@ class DequeVariable(MutableSequence):
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
 
 
-def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
+def change(tx: Interpreter, sequence: Variable, moves: bool = True) -> None:
     """Announce a change of a sequence. Every change calls it first.
 
     `moves`: the change adds, removes or moves items, so that an iterator over a deque ends with an error.
@@ -148,7 +148,7 @@ def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
     tx.output.side_effects.will_mutate(sequence)
 
 
-def _append(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+def _append(self: MutableSequence, tx: Interpreter, value: Variable) -> Variable:
     change(tx, self)
     self.items.append(value)
     if isinstance(self, DequeVariable):
@@ -156,7 +156,7 @@ def _append(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
     return NONE
 
 
-def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+def _extend(self: MutableSequence, tx: Interpreter, values: Variable) -> Variable:
     if isinstance(values, SequenceVariable):
         new = values.unpack(tx)
         change(tx, self)
@@ -171,7 +171,7 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
     return NONE
 
 
-def _insert(self: MutableSequence, tx: Translator, index: Variable, value: Variable) -> Variable:
+def _insert(self: MutableSequence, tx: Interpreter, index: Variable, value: Variable) -> Variable:
     place = index_of(tx, index)
     change(tx, self)
     if isinstance(self, DequeVariable) and len(self.items) == self.maxlen:
@@ -180,7 +180,7 @@ def _insert(self: MutableSequence, tx: Translator, index: Variable, value: Varia
     return NONE
 
 
-def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -> Variable:
+def _pop(self: MutableSequence, tx: Interpreter, index: Variable | None = None) -> Variable:
     position = index_of(tx, index) if index is not None else -1
     kind = "deque" if isinstance(self, DequeVariable) else "list"
     if not self.items:
@@ -191,7 +191,7 @@ def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -
     return realize(self.items.pop(position))
 
 
-def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+def _remove(self: MutableSequence, tx: Interpreter, value: Variable) -> Variable:
     for index, item in enumerate(live_items(self, tx)):
         if equal_or_same(tx, item, value):
             change(tx, self)
@@ -202,26 +202,26 @@ def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
     raise raise_new(ValueError, "list.remove(x): x not in list")
 
 
-def _clear(self: MutableSequence, tx: Translator) -> Variable:
+def _clear(self: MutableSequence, tx: Interpreter) -> Variable:
     change(tx, self)
     self.items.clear()
     return NONE
 
 
-def _reverse(self: MutableSequence, tx: Translator) -> Variable:
+def _reverse(self: MutableSequence, tx: Interpreter) -> Variable:
     change(tx, self, moves=False)
     self.items.reverse()
     return NONE
 
 
-def _copy(self: MutableSequence, tx: Translator) -> Variable:
+def _copy(self: MutableSequence, tx: Interpreter) -> Variable:
     if isinstance(self, DequeVariable):
         self.guard_limit(tx)
     return self.like(list(self.items))
 
 
 def _sort(
-    self: MutableSequence, tx: Translator, *, key: Variable | None = None, reverse: Variable | None = None
+    self: MutableSequence, tx: Interpreter, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
     items = sort_items(tx, self.unpack(tx), key, reverse)
     change(tx, self)
@@ -234,7 +234,7 @@ def _refuse_slice(self: MutableSequence, key: Variable) -> None:
         raise_type_error("'slice' object cannot be interpreted as an integer")
 
 
-def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Variable) -> Variable:
+def _set_item(self: MutableSequence, tx: Interpreter, key: Variable, value: Variable) -> Variable:
     _refuse_slice(self, key)
     if isinstance(key, SliceVariable):
         place, new = slice_of(tx, key), value.iterate(tx).unpack(tx)
@@ -253,7 +253,7 @@ def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Varia
     return NONE
 
 
-def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
+def _del_item(self: MutableSequence, tx: Interpreter, key: Variable) -> Variable:
     _refuse_slice(self, key)
     if isinstance(key, SliceVariable):
         place = slice_of(tx, key)
@@ -269,7 +269,7 @@ def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
     return NONE
 
 
-def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+def _append_left(self: MutableSequence, tx: Interpreter, value: Variable) -> Variable:
     change(tx, self)
     self.items.insert(0, value)
     assert isinstance(self, DequeVariable)
@@ -277,21 +277,21 @@ def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Vari
     return NONE
 
 
-def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+def _extend_left(self: MutableSequence, tx: Interpreter, values: Variable) -> Variable:
     iterator = TupleVariable(values.unpack(tx)).iterate(tx) if values is self else values.iterate(tx)
     while (item := tx.next_item(iterator)) is not None:
         _append_left(self, tx, item)
     return NONE
 
 
-def _pop_left(self: MutableSequence, tx: Translator) -> Variable:
+def _pop_left(self: MutableSequence, tx: Interpreter) -> Variable:
     if not self.items:
         raise raise_new(IndexError, "pop from an empty deque")
     change(tx, self)
     return realize(self.items.pop(0))
 
 
-def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVariable(1)) -> Variable:
+def _rotate(self: MutableSequence, tx: Interpreter, steps: Variable = ConstantVariable(1)) -> Variable:
     count = index_of(tx, steps)
     change(tx, self)
     if self.items:
@@ -300,7 +300,7 @@ def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVar
     return NONE
 
 
-def _in_place_add(self: MutableSequence, tx: Translator, other: Variable) -> Variable:
+def _in_place_add(self: MutableSequence, tx: Interpreter, other: Variable) -> Variable:
     _extend(self, tx, other)
     return self
 

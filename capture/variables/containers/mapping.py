@@ -28,9 +28,8 @@ from guards.sources import AttrSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 
@@ -92,7 +91,7 @@ class DictVariable(Variable):
     def as_proxy(self) -> Any:
         return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
 
-    def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
+    def hashed_keys(self, tx: Interpreter) -> dict[Any, Variable]:
         self.guard_keys(tx.output)
         return {name: key for name, (key, _) in self.entries.items()}
 
@@ -106,7 +105,7 @@ class DictVariable(Variable):
         """It changes when a key gets another value."""
         return self.value_changes
 
-    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+    def replay_stops_iterators(self, output: Output) -> bool:
         """Whether the replayed changes end the walk of an iterator over the real dict.
 
         New values of old keys do not end it.
@@ -116,7 +115,7 @@ class DictVariable(Variable):
 
     # --- guarded reading ---
 
-    def guard_keys(self, output: OutputGraph) -> None:
+    def guard_keys(self, output: Output) -> None:
         """Guard all keys and their order, because the following operation depends on them."""
         if not self.keys_guarded:
             self.keys_guarded = True
@@ -129,7 +128,7 @@ class DictVariable(Variable):
         """
         return bool(output.side_effects.is_mutated(self))
 
-    def key_of(self, tx: Translator, key: Variable) -> Any:
+    def key_of(self, tx: Interpreter, key: Variable) -> Any:
         """The hash key of `key` in this dict.
 
         If the dict has keys whose `__eq__` only Python can call, any other key breaks the graph.
@@ -142,10 +141,10 @@ class DictVariable(Variable):
             raise GraphBreak("builtin", name="hash", value=key)
         return held
 
-    def find(self, tx: Translator, key: Variable) -> Variable | None:
+    def find(self, tx: Interpreter, key: Variable) -> Variable | None:
         return self.find_named(tx, self.key_of(tx, key))
 
-    def find_named(self, tx: Translator, name: Any) -> Variable | None:
+    def find_named(self, tx: Interpreter, name: Any) -> Variable | None:
         entry = self.entries.get(name)
         if not self.keys_guarded:
             tx.output.guarding.dict_contains(self, name, self.original)
@@ -155,46 +154,46 @@ class DictVariable(Variable):
         self.entries[name] = (entry[0], value)
         return value
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         self.guard_keys(tx.output)
         for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (realize(key), value)
         return [k for k, _ in self.entries.values()]
 
-    def values(self, tx: Translator) -> list[Variable]:
+    def values(self, tx: Interpreter) -> list[Variable]:
         self.guard_keys(tx.output)
         for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (key, realize(value))
         return [v for _, v in self.entries.values()]
 
-    def items(self, tx: Translator) -> list[tuple[Variable, Variable]]:
+    def items(self, tx: Interpreter) -> list[tuple[Variable, Variable]]:
         return list(zip(self.unpack(tx), self.values(tx)))
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         self.guard_keys(tx.output)
         return bool(self.entries)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         self.guard_keys(tx.output)
         return len(self.entries)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         value = self.find(tx, key)
         if value is not None:
             return value
         return self.missing(tx, key)
 
-    def missing(self, tx: Translator, key: Variable) -> Variable:
+    def missing(self, tx: Interpreter, key: Variable) -> Variable:
         if self.factory is not None and not self.factory.is_exactly(None):
             value = self.factory.call(tx, [], {})
             self.set_item(tx, key, value)
             return value
         raise ObservedException(ExceptionVariable(KeyError, [key]))
 
-    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+    def set_item(self, tx: Interpreter, key: Variable, value: Variable) -> None:
         self.set_named(tx, self.key_of(tx, key), key, value)
 
-    def set_named(self, tx: Translator, name: Any, key: Variable, value: Variable) -> None:
+    def set_named(self, tx: Interpreter, name: Any, key: Variable, value: Variable) -> None:
         self.guard_keys(tx.output)
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
@@ -202,7 +201,7 @@ class DictVariable(Variable):
         self.value_changes += held is not None
         self.entries[name] = (held[0] if held else key, value)
 
-    def del_item(self, tx: Translator, key: Variable) -> Variable:
+    def del_item(self, tx: Interpreter, key: Variable) -> Variable:
         name = self.key_of(tx, key)
         value = self.find_named(tx, name)
         if value is None:
@@ -214,13 +213,13 @@ class DictVariable(Variable):
         del self.entries[name]
         return value
 
-    def clear(self, tx: Translator) -> None:
+    def clear(self, tx: Interpreter) -> None:
         self.guard_keys(tx.output)
         tx.output.side_effects.will_mutate(self)
         self.key_changes += len(self.entries)
         self.entries.clear()
 
-    def equals(self, tx: Translator, other: DictVariable) -> bool:
+    def equals(self, tx: Interpreter, other: DictVariable) -> bool:
         self.guard_keys(tx.output)
         other.guard_keys(tx.output)
         if self.entries.keys() != other.entries.keys():
@@ -233,7 +232,7 @@ class DictVariable(Variable):
         mine, theirs = self.values(tx), [other.find(tx, k) for k, _ in self.entries.values()]
         return all(equal_or_same(tx, a, b) for a, b in zip(mine, theirs) if b is not None)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.factory or NONE
         held = self._own_attribute(tx, name) if self.cls is collections.OrderedDict else None
@@ -241,7 +240,7 @@ class DictVariable(Variable):
             return held
         return method_of_value(tx, self, name)
 
-    def _own_attribute(self, tx: Translator, name: str) -> Variable | None:
+    def _own_attribute(self, tx: Interpreter, name: str) -> Variable | None:
         """An attribute of an OrderedDict, which can have attributes (a state dict has `_metadata`)."""
         if name in self.attributes or self.source is None or hasattr(collections.OrderedDict, name):
             return self.attributes.get(name)
@@ -251,7 +250,7 @@ class DictVariable(Variable):
         tx.output.guarding.no_attribute(self, name)
         return None
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if self.cls is collections.defaultdict and name == "default_factory" and self.source is None:
             self.factory = value
         elif (
@@ -264,7 +263,7 @@ class DictVariable(Variable):
             raise GraphBreak("set_attr", value=self, name=name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         method = DICT_METHODS.get(name)
         operated = call_operator(tx, self, name, args)
@@ -274,10 +273,10 @@ class DictVariable(Variable):
             raise missing_method(self, name)
         return method(self, tx, *args, **kwargs)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
-    def reversed(self, tx: Translator) -> Variable:
+    def reversed(self, tx: Interpreter) -> Variable:
         return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
 
     def snapshot(self) -> dict[Any, Any]:
@@ -341,32 +340,34 @@ class DictVariable(Variable):
 # --- dict methods: functions (dict, tx, *args, **kwargs) --------------------------------------------------
 
 
-def _get(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+def _get(self: DictVariable, tx: Interpreter, key: Variable, default: Variable = NONE) -> Variable:
     value = self.find(tx, key)
     return value if value is not None else default
 
 
-def _dict_contains(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+def _dict_contains(self: DictVariable, tx: Interpreter, key: Variable) -> Variable:
     return ConstantVariable(self.find(tx, key) is not None)
 
 
-def _dict_set(self: DictVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+def _dict_set(self: DictVariable, tx: Interpreter, key: Variable, value: Variable) -> Variable:
     self.set_item(tx, key, value)
     return NONE
 
 
-def _dict_delete(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+def _dict_delete(self: DictVariable, tx: Interpreter, key: Variable) -> Variable:
     self.del_item(tx, key)
     return NONE
 
 
-def _dict_pop(self: DictVariable, tx: Translator, key: Variable, default: Variable | None = None) -> Variable:
+def _dict_pop(
+    self: DictVariable, tx: Interpreter, key: Variable, default: Variable | None = None
+) -> Variable:
     if default is not None and self.find(tx, key) is None:
         return default
     return self.del_item(tx, key)
 
 
-def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVariable(True)) -> Variable:
+def _pop_item(self: DictVariable, tx: Interpreter, last: Variable = ConstantVariable(True)) -> Variable:
     pairs = self.items(tx)
     if not pairs:
         method = "" if self.cls is collections.OrderedDict else "popitem(): "
@@ -376,7 +377,7 @@ def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVaria
     return TupleVariable([key, value])
 
 
-def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+def _set_default(self: DictVariable, tx: Interpreter, key: Variable, default: Variable = NONE) -> Variable:
     name = self.key_of(tx, key)  # calls `__hash__` only once
     value = self.find_named(tx, name)
     if value is None:
@@ -386,7 +387,7 @@ def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Var
 
 
 def _update(
-    self: DictVariable, tx: Translator, other: Variable | None = None, /, **kwargs: Variable
+    self: DictVariable, tx: Interpreter, other: Variable | None = None, /, **kwargs: Variable
 ) -> Variable:
     for key, value in pairs_of(tx, other, self.cls) if other is not None else []:
         self.set_item(tx, key, value)
@@ -395,7 +396,7 @@ def _update(
     return NONE
 
 
-def pairs_of(tx: Translator, value: Variable, into: type = dict) -> list[tuple[Variable, Variable]]:
+def pairs_of(tx: Interpreter, value: Variable, into: type = dict) -> list[tuple[Variable, Variable]]:
     """The pairs of the argument of `dict(value)`: the items of a mapping, or the pairs of an iterable.
 
     `into` is the class of the new dict.
@@ -425,18 +426,18 @@ def pairs_of(tx: Translator, value: Variable, into: type = dict) -> list[tuple[V
     return result
 
 
-def _dict_clear(self: DictVariable, tx: Translator) -> Variable:
+def _dict_clear(self: DictVariable, tx: Interpreter) -> Variable:
     self.clear(tx)
     return NONE
 
 
-def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
+def _dict_copy(self: DictVariable, tx: Interpreter) -> Variable:
     self.guard_keys(tx.output)
     return DictVariable(dict(self.entries), cls=self.cls, factory=self.factory)
 
 
 def _move_to_end(
-    self: DictVariable, tx: Translator, key: Variable, last: Variable = ConstantVariable(True)
+    self: DictVariable, tx: Interpreter, key: Variable, last: Variable = ConstantVariable(True)
 ) -> Variable:
     name = self.key_of(tx, key)
     value = self.del_item(tx, key)
@@ -447,14 +448,14 @@ def _move_to_end(
     return NONE
 
 
-def _view(kind: str) -> Callable[[DictVariable, Translator], Variable]:
-    def method(self: DictVariable, tx: Translator) -> Variable:
+def _view(kind: str) -> Callable[[DictVariable, Interpreter], Variable]:
+    def method(self: DictVariable, tx: Interpreter) -> Variable:
         return DictViewVariable(self, kind)
 
     return method
 
 
-def _dict_get_item(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+def _dict_get_item(self: DictVariable, tx: Interpreter, key: Variable) -> Variable:
     return self.get_item(tx, key)
 
 

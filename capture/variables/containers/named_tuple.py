@@ -20,8 +20,8 @@ from capture.variables.core.makers import constant, makes_constant
 from capture.variables.core.wrap import wrap_class
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -45,7 +45,7 @@ class NamedTupleVariable(TupleVariable):
     def like(self, items: list[Variable]) -> Variable:
         return TupleVariable(items)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         fields = field_names(self.cls)
         if name in fields and self._reads_field(tx, name):
             return self.get_item(tx, ConstantVariable(fields.index(name)))
@@ -54,13 +54,13 @@ class NamedTupleVariable(TupleVariable):
         found = class_attribute(tx, self, self.cls, name)
         return found if found is not None else super().get_attr(tx, name)
 
-    def _reads_field(self, tx: Translator, name: str) -> bool:
+    def _reads_field(self, tx: Interpreter, name: str) -> bool:
         """Whether the class still has its original descriptor under the name of a field."""
         tx.output.guarding.class_entry(wrap_class(tx.output, self.cls), self.cls, name)
         return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "_replace" and not args:
             items, fields = list(self.items), field_names(self.cls)

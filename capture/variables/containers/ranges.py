@@ -16,8 +16,8 @@ from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.iterators.iterator import RangeIterator
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -54,19 +54,19 @@ class RangeVariable(Variable):
     def as_constant(self) -> Any:
         return self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return bool(self.value)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         return len(self.value)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return [ConstantVariable(i) for i in self.value]
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         return fold(operator.getitem, [self, key], {})
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in BOUNDS and self.parts is not None:
             return self.parts[BOUNDS.index(name)]
         if name in BOUNDS:
@@ -74,7 +74,7 @@ class RangeVariable(Variable):
         return method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__iter__" and not args:
             return self.iterate(tx)
@@ -82,7 +82,7 @@ class RangeVariable(Variable):
             raise missing_method(self, name)
         return fold(getattr(self.value, name), args, kwargs)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return RangeIterator(self.value)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -109,14 +109,14 @@ class SliceVariable(Variable):
     def as_proxy(self) -> Any:
         return slice(*[p.as_proxy() for p in self.parts])
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return self.parts[BOUNDS.index(name)] if name in BOUNDS else method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if not callable(getattr(slice, name, None)):
             raise missing_method(self, name)

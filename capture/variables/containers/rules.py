@@ -33,23 +33,23 @@ from capture.variables.operations.equality import sort_items
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 @rule(list)
-def _list(tx: Translator, items: Variable | None = None) -> Variable:
+def _list(tx: Interpreter, items: Variable | None = None) -> Variable:
     return ListVariable(items.iterate(tx).unpack(tx) if items is not None else [])
 
 
 @rule(tuple)
-def _tuple(tx: Translator, items: Variable | None = None) -> Variable:
+def _tuple(tx: Interpreter, items: Variable | None = None) -> Variable:
     if type(items) is TupleVariable:
         return items
     return TupleVariable(items.iterate(tx).unpack(tx) if items is not None else [])
 
 
 @rule(tuple.__new__)
-def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> Variable:
+def _new_tuple(tx: Interpreter, cls: Variable, items: Variable | None = None) -> Variable:
     kind = cls.real_value()
     values = items.iterate(tx).unpack(tx) if items is not None else []
     if kind is tuple:
@@ -59,25 +59,25 @@ def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> 
     return NamedTupleVariable(values, kind)
 
 
-def _set_from(tx: Translator, kind: type, items: Variable | None) -> Variable:
+def _set_from(tx: Interpreter, kind: type, items: Variable | None) -> Variable:
     entries, table = operand(tx, items) if items is not None else ({}, SetTable.of_items(list, ()))
     return SetVariable(dict(entries), cls=kind, table=SetTable.combined(kind, table))
 
 
 @rule(set)
-def _set(tx: Translator, items: Variable | None = None) -> Variable:
+def _set(tx: Interpreter, items: Variable | None = None) -> Variable:
     return _set_from(tx, set, items)
 
 
 @rule(frozenset)
-def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
+def _frozenset(tx: Interpreter, items: Variable | None = None) -> Variable:
     if isinstance(items, SetVariable) and items.python_type() is frozenset:
         return items
     return _set_from(tx, frozenset, items)
 
 
 def _dict_of(cls: type) -> Callable[..., Variable]:
-    def make(tx: Translator, items: Variable | None = None, /, **kwargs: Variable) -> Variable:
+    def make(tx: Interpreter, items: Variable | None = None, /, **kwargs: Variable) -> Variable:
         result = DictVariable({}, cls=cls)
         for key, value in pairs_of(tx, items, cls) if items is not None else []:
             result.set_item(tx, key, value)
@@ -96,7 +96,7 @@ CALLS[collections.OrderedDict] = _dict_of(collections.OrderedDict)
 
 @rule(collections.defaultdict)
 def _defaultdict(
-    tx: Translator, factory: Variable = NONE, items: Variable | None = None, /, **kwargs: Variable
+    tx: Interpreter, factory: Variable = NONE, items: Variable | None = None, /, **kwargs: Variable
 ) -> Variable:
     if factory.is_constant() and not factory.is_exactly(None):
         raise_type_error("first argument must be callable or None")
@@ -107,7 +107,7 @@ def _defaultdict(
 
 
 @rule(collections.deque)
-def _deque(tx: Translator, iterable: Variable | None = None, maxlen: Variable = NONE) -> Variable:
+def _deque(tx: Interpreter, iterable: Variable | None = None, maxlen: Variable = NONE) -> Variable:
     limit = maxlen.as_constant()
     if type(limit) is not int and limit is not None:
         raise_type_error("an integer is required")
@@ -118,13 +118,13 @@ def _deque(tx: Translator, iterable: Variable | None = None, maxlen: Variable = 
 
 
 @rule(range)
-def _range(tx: Translator, *args: Variable) -> Variable:
+def _range(tx: Interpreter, *args: Variable) -> Variable:
     result = fold(range, list(args), {})
     return result if isinstance(result, RangeVariable) else RangeVariable(result.as_constant())
 
 
 @rule(slice)
-def _slice(tx: Translator, *args: Variable) -> Variable:
+def _slice(tx: Interpreter, *args: Variable) -> Variable:
     if not 1 <= len(args) <= 3:
         bound = "at least 1 argument" if not args else "at most 3 arguments"
         raise_type_error(f"slice expected {bound}, got {len(args)}")
@@ -133,26 +133,26 @@ def _slice(tx: Translator, *args: Variable) -> Variable:
 
 
 @rule(torch.Size)
-def _size(tx: Translator, items: Variable | None = None) -> Variable:
+def _size(tx: Interpreter, items: Variable | None = None) -> Variable:
     return SizeVariable(items.iterate(tx).unpack(tx) if items is not None else [])
 
 
 @rule(sorted)
 def _sorted(
-    tx: Translator, items: Variable, *, key: Variable | None = None, reverse: Variable | None = None
+    tx: Interpreter, items: Variable, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
     return ListVariable(sort_items(tx, items.iterate(tx).unpack(tx), key, reverse))
 
 
 @rule(types.MappingProxyType)
-def _mapping_proxy(tx: Translator, mapping: Variable) -> Variable:
+def _mapping_proxy(tx: Interpreter, mapping: Variable) -> Variable:
     if not isinstance(mapping, DictVariable):
         raise GraphBreak("builtin", name="MappingProxyType", value=mapping)
     return MappingProxyVariable(mapping)
 
 
 @rule(copy.copy)
-def _copy(tx: Translator, value: Variable) -> Variable:
+def _copy(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, (ListVariable, DequeVariable, DictVariable, SetVariable)):
         return value.call_method(tx, "copy", [], {})
     if value.is_constant():

@@ -28,8 +28,8 @@ from capture.variables.operations.operator_methods import call_operator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -53,10 +53,10 @@ class SequenceVariable(Variable):
     def describe(self) -> str:
         return f"{self.python_type().__name__} of {len(self.items)}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return bool(self.items)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         return len(self.items)
 
     def as_proxy(self) -> Any:
@@ -70,7 +70,7 @@ class SequenceVariable(Variable):
     def build(self, values: list[Any]) -> Any:
         return self.builtin(values)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.realized_items()
 
     def realized_items(self) -> list[Variable]:
@@ -82,7 +82,7 @@ class SequenceVariable(Variable):
         """A new sequence of the type that slicing and concatenation return."""
         return type(self)(items)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         if isinstance(key, SliceVariable):
             place = slice_of(tx, key)
             whole = type(self) is TupleVariable and place.indices(len(self.items)) == (0, len(self.items), 1)
@@ -94,11 +94,11 @@ class SequenceVariable(Variable):
         self.items[index] = item
         return item
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         method = self.methods.get(name)
         if method is None:
@@ -108,7 +108,7 @@ class SequenceVariable(Variable):
             raise missing_method(self, name)
         return method(self, tx, *args, **kwargs)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return IndexIterator(self)
 
     def children(self) -> list[Variable]:
@@ -120,7 +120,7 @@ class TupleVariable(SequenceVariable):
     builtin: ClassVar[Any] = tuple
     moves_iterators = True
 
-    def hashed_items(self, tx: Translator) -> list[Variable] | None:
+    def hashed_items(self, tx: Interpreter) -> list[Variable] | None:
         return self.unpack(tx) if type(self) is TupleVariable else None
 
     def as_constant(self) -> Any:
@@ -141,7 +141,7 @@ class SizeVariable(TupleVariable):
     builtin: ClassVar[Any] = torch.Size
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "numel":
             return _product(tx, self.items)
@@ -168,7 +168,7 @@ class SizeVariable(TupleVariable):
         code.call_object(torch.Size, [TupleVariable(self.items)])
 
 
-def holds_symbols(tx: Translator, value: Variable) -> bool:
+def holds_symbols(tx: Interpreter, value: Variable) -> bool:
     """Whether it is a symbolic number, or a sequence that contains one."""
     value = realize(value)
     if isinstance(value, SequenceVariable):
@@ -176,7 +176,7 @@ def holds_symbols(tx: Translator, value: Variable) -> bool:
     return is_symbolic(value)
 
 
-def _product(tx: Translator, items: list[Variable]) -> Variable:
+def _product(tx: Interpreter, items: list[Variable]) -> Variable:
     result: Variable = ConstantVariable(1)
     for item in items:
         result = tx.operate("*", result, item)
@@ -199,7 +199,7 @@ def checked_index(result: Variable) -> Variable:
     return result
 
 
-def index_of(tx: Translator, key: Variable) -> int:
+def index_of(tx: Interpreter, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
     base = getattr(key, "base_value", None)
     key = base if base is not None and base.python_type() is int else key.plain_argument()
@@ -214,7 +214,7 @@ def index_of(tx: Translator, key: Variable) -> int:
         raise_type_error(f"list indices must be integers or slices, not {key.python_type().__name__}")
 
 
-def slice_of(tx: Translator, key: SliceVariable) -> slice:
+def slice_of(tx: Interpreter, key: SliceVariable) -> slice:
     """The slice of ints that Python makes of `key`. Its parts may have `__index__`."""
     parts = [
         part if part.is_exactly(None) else _slice_part(tx, part)
@@ -226,7 +226,7 @@ def slice_of(tx: Translator, key: SliceVariable) -> slice:
     return slice(start, stop, step)
 
 
-def _slice_part(tx: Translator, part: Variable) -> int:
+def _slice_part(tx: Interpreter, part: Variable) -> int:
     known = part.is_constant() or hasattr(part, "has_class_attribute")
     has_index = known and hasattr(part.python_type(), "__index__")
     if known and not has_index:
@@ -234,7 +234,7 @@ def _slice_part(tx: Translator, part: Variable) -> int:
     return index_of(tx, part)
 
 
-def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
+def live_items(self: SequenceVariable, tx: Interpreter) -> Iterator[Variable]:
     """The items, read by index as C code reads them. An `__eq__` may change the sequence meanwhile."""
     index, changes = 0, self.changes
     while index < len(self.items):
@@ -245,7 +245,7 @@ def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
         index += 1
 
 
-def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
+def _contains(self: SequenceVariable, tx: Interpreter, value: Variable) -> Variable:
     among_sizes = isinstance(self, SizeVariable) or is_symbolic(value)
     found = is_one_of_numbers(self.unpack(tx), value) if among_sizes else None
     if found is None:
@@ -255,7 +255,7 @@ def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variab
 
 def _index(
     self: SequenceVariable,
-    tx: Translator,
+    tx: Interpreter,
     value: Variable,
     start: Variable | None = None,
     stop: Variable | None = None,
@@ -274,30 +274,30 @@ def _index(
     raise raise_new(ValueError, f"{tx.to_repr(value)} is not in {kind}")
 
 
-def _bound(tx: Translator, value: Variable) -> int:
+def _bound(tx: Interpreter, value: Variable) -> int:
     """The `start` or `stop` of `index`. Python allows any size for them."""
     if value.is_constant() and not hasattr(value.python_type(), "__index__"):
         raise_type_error("slice indices must be integers or have an __index__ method")
     return index_of(tx, value)
 
 
-def _count(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
+def _count(self: SequenceVariable, tx: Interpreter, value: Variable) -> Variable:
     return ConstantVariable(sum(equal_or_same(tx, item, value) for item in live_items(self, tx)))
 
 
-def _get_item(self: SequenceVariable, tx: Translator, key: Variable) -> Variable:
+def _get_item(self: SequenceVariable, tx: Interpreter, key: Variable) -> Variable:
     return self.get_item(tx, key)
 
 
-def _len(self: SequenceVariable, tx: Translator) -> Variable:
+def _len(self: SequenceVariable, tx: Interpreter) -> Variable:
     return ConstantVariable(len(self.items))
 
 
-def _hash(self: SequenceVariable, tx: Translator) -> Variable:
+def _hash(self: SequenceVariable, tx: Interpreter) -> Variable:
     return fold(hash, [self], {})
 
 
-def _iter(self: SequenceVariable, tx: Translator) -> Variable:
+def _iter(self: SequenceVariable, tx: Interpreter) -> Variable:
     return self.iterate(tx)
 
 

@@ -26,8 +26,8 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from capture.interpret.output_graph import OutputGraph
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Output
     from guards.sources import Source
 
 
@@ -78,7 +78,7 @@ class SetTable:
     def pop(self) -> Any:
         return self.held.pop()
 
-    def guard_order(self, output: OutputGraph) -> bool:
+    def guard_order(self, output: Output) -> bool:
         """Guard the order, because the program uses it. False if no guard can check it."""
         try:
             guards = [SetLayoutGuard.of(source, value) for source, value in self.origins]

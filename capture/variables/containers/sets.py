@@ -23,9 +23,8 @@ from capture.variables.operations.operator_methods import call_operator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 
@@ -57,12 +56,12 @@ class SetVariable(Variable):
         """A set has no values."""
         return None
 
-    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+    def replay_stops_iterators(self, output: Output) -> bool:
         changed = self.source is not None and output.side_effects.is_mutated(self)
         return changed and bool(self.key_changes)
 
     @classmethod
-    def from_items(cls, tx: Translator, items: Iterable[Variable], kind: type = set) -> SetVariable:
+    def from_items(cls, tx: Interpreter, items: Iterable[Variable], kind: type = set) -> SetVariable:
         entries: dict[Any, Variable] = {}
         for item in items:
             entries.setdefault(hash_key(tx, item), item)
@@ -84,13 +83,13 @@ class SetVariable(Variable):
     def is_constant(self) -> bool:
         return self.cls is frozenset and super().is_constant()
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return bool(self.entries)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         return len(self.entries)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         """The items in Python's order."""
         if len(self.entries) < 2:
             return list(self.entries.values())
@@ -100,14 +99,14 @@ class SetVariable(Variable):
             raise GraphBreak("iterate", value=self)
         return [self.entries[key] for key in self.table.held]
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         method = SET_METHODS.get(name)
         if method is None and self.cls is set:
@@ -155,7 +154,7 @@ class SetVariable(Variable):
         table = SetTable.combined(operation, self.table, *(table for _, table in given))
         return SetVariable(entries, cls=self.cls, table=table)
 
-    def will_change(self, tx: Translator, operation: str, *tables: SetTable | None) -> None:
+    def will_change(self, tx: Interpreter, operation: str, *tables: SetTable | None) -> None:
         """Announce that the method `operation` is about to change the set."""
         tx.output.side_effects.will_mutate(self)
         if self.source is None and self.table is not None:
@@ -164,11 +163,11 @@ class SetVariable(Variable):
             self.table = None  # the replay on an existing set may give another order than our operations
 
 
-def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+def as_entries(tx: Interpreter, value: Variable) -> dict[Any, Variable]:
     return operand(tx, value)[0]
 
 
-def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
+def operand(tx: Interpreter, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
     """The items of an operand of a set operation, and a table with the order of Python's walk over it."""
     value = _past_overrides(value)
     if isinstance(value, SetVariable):
@@ -180,17 +179,17 @@ def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTa
     return made.entries, SetTable.of_items(list, made.entries)
 
 
-def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+def _set_contains(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
     return ConstantVariable(hash_key(tx, item, self.entries) in self.entries)
 
 
-def _set_copy(self: SetVariable, tx: Translator) -> Variable:
+def _set_copy(self: SetVariable, tx: Interpreter) -> Variable:
     if self.cls is frozenset:
         return self
     return SetVariable(dict(self.entries), cls=self.cls, table=SetTable.combined("copy", self.table))
 
 
-def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+def _union(self: SetVariable, tx: Interpreter, *others: Variable) -> Variable:
     given = [operand(tx, other) for other in others]
     entries = dict(self.entries)
     for held, _ in given:
@@ -199,42 +198,42 @@ def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
     return self.like(entries, "union", given)
 
 
-def _intersection(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+def _intersection(self: SetVariable, tx: Interpreter, *others: Variable) -> Variable:
     given = [operand(tx, other) for other in others]
     entries = {k: v for k, v in self.entries.items() if all(k in held for held, _ in given)}
     return self.like(entries, "intersection", given)
 
 
-def _difference(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+def _difference(self: SetVariable, tx: Interpreter, *others: Variable) -> Variable:
     given = [operand(tx, other) for other in others]
     entries = {k: v for k, v in self.entries.items() if not any(k in held for held, _ in given)}
     return self.like(entries, "difference", given)
 
 
-def _symmetric_difference(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+def _symmetric_difference(self: SetVariable, tx: Interpreter, other: Variable) -> Variable:
     held, table = operand(tx, other)
     entries = {k: v for k, v in self.entries.items() if k not in held}
     entries |= {k: v for k, v in held.items() if k not in self.entries}
     return self.like(entries, "symmetric_difference", [(held, table)])
 
 
-def _is_subset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+def _is_subset(self: SetVariable, tx: Interpreter, other: Variable) -> Variable:
     return ConstantVariable(self.keys() <= set(as_entries(tx, other)))
 
 
-def _is_superset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+def _is_superset(self: SetVariable, tx: Interpreter, other: Variable) -> Variable:
     return ConstantVariable(self.keys() >= set(as_entries(tx, other)))
 
 
-def _is_disjoint(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+def _is_disjoint(self: SetVariable, tx: Interpreter, other: Variable) -> Variable:
     return ConstantVariable(self.keys().isdisjoint(as_entries(tx, other)))
 
 
-def length_of(self: Any, tx: Translator) -> Variable:
+def length_of(self: Any, tx: Interpreter) -> Variable:
     return ConstantVariable(self.length(tx))
 
 
-def iterator_of(self: Variable, tx: Translator) -> Variable:
+def iterator_of(self: Variable, tx: Interpreter) -> Variable:
     return self.iterate(tx)
 
 
@@ -253,7 +252,7 @@ SET_METHODS: dict[str, Callable[..., Variable]] = {
 }
 
 
-def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+def _add(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
     key = hash_key(tx, item, self.entries)
     self.will_change(tx, "update", SetTable.of_items(list, [key]))
     self.key_changes += key not in self.entries
@@ -261,7 +260,7 @@ def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     return NONE
 
 
-def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+def _discard(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
     key = hash_key(tx, item, self.entries)
     self.will_change(tx, "difference_update", SetTable.of_items(list, [key]))
     self.key_changes += key in self.entries
@@ -269,13 +268,13 @@ def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     return NONE
 
 
-def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+def _set_remove(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
     if hash_key(tx, item, self.entries) not in self.entries:
         raise ObservedException(ExceptionVariable(KeyError, [item]))
     return _discard(self, tx, item)
 
 
-def _set_pop(self: SetVariable, tx: Translator) -> Variable:
+def _set_pop(self: SetVariable, tx: Interpreter) -> Variable:
     """`s.pop()`. A set remembers the place of its last pop, which no guard sees, so existing sets break."""
     if not self.entries:
         raise raise_new(KeyError, "pop from an empty set")
@@ -293,7 +292,7 @@ def _set_pop(self: SetVariable, tx: Translator) -> Variable:
 def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
     operation = f"{method.__name__.removeprefix('_')}_update".removeprefix("union_")
 
-    def change(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    def change(self: SetVariable, tx: Interpreter, *others: Variable) -> Variable:
         given = [_walked_once(tx, other) for other in others]
         result = method(self, tx, *given)
         assert isinstance(result, SetVariable)
@@ -305,7 +304,7 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
     return change
 
 
-def _walked_once(tx: Translator, value: Variable) -> Variable:
+def _walked_once(tx: Interpreter, value: Variable) -> Variable:
     """The operand itself if it is a set or dict, otherwise a tuple of its items, for more than one walk."""
     value = _past_overrides(value)
     if value.hashes_items:
@@ -319,7 +318,7 @@ def _past_overrides(value: Variable) -> Variable:
     return base if isinstance(base, SetVariable) else value
 
 
-def _set_clear(self: SetVariable, tx: Translator) -> Variable:
+def _set_clear(self: SetVariable, tx: Interpreter) -> Variable:
     self.will_change(tx, "clear")
     self.key_changes += len(self.entries)
     self.entries = {}

@@ -19,9 +19,9 @@ from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import equal_or_same, hash_key
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.containers.mapping import DictVariable
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -36,24 +36,24 @@ class DictViewVariable(Variable):
     def python_type(self) -> type:
         return type(getattr(self.owner.python_type()(), self.kind)())
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         if self.kind == "keys":
             return self.owner.unpack(tx)
         if self.kind == "values":
             return self.owner.values(tx)
         return [TupleVariable([k, v]) for k, v in self.owner.items(tx)]
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return self.owner.truth(tx)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         return self.owner.length(tx)
 
-    def as_set(self, tx: Translator) -> SetVariable:
+    def as_set(self, tx: Interpreter) -> SetVariable:
         return SetVariable.from_items(tx, self.unpack(tx))
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__contains__" and len(args) == 1:
             if self.kind == "keys":
@@ -69,15 +69,15 @@ class DictViewVariable(Variable):
             return self.as_set(tx).call_method(tx, name, args, kwargs)
         raise missing_method(self, name)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "mapping":
             return MappingProxyVariable(self.owner)
         return method_of_value(tx, self, name)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return EntriesIterator(self.unpack(tx), self.owner, self, tx.output.root_step)
 
-    def reversed(self, tx: Translator) -> Variable:
+    def reversed(self, tx: Interpreter) -> Variable:
         return EntriesIterator(self.unpack(tx)[::-1], self.owner, self, tx.output.root_step, reversed)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -89,7 +89,7 @@ class DictViewVariable(Variable):
         return [self.owner]
 
 
-def combine_views(symbol: str, tx: Translator, left: Variable, right: Variable) -> Variable:
+def combine_views(symbol: str, tx: Interpreter, left: Variable, right: Variable) -> Variable:
     """A set operator with a view on at least one side. The result has Python's order."""
     if symbol == "&":
         return _intersection(tx, left, right)
@@ -106,7 +106,7 @@ IN_PLACE_METHODS = {
 }
 
 
-def _intersection(tx: Translator, left: Variable, right: Variable) -> Variable:
+def _intersection(tx: Interpreter, left: Variable, right: Variable) -> Variable:
     view, other = (left, right) if isinstance(left, DictViewVariable) else (right, left)
     assert isinstance(view, DictViewVariable)
     if isinstance(other, SetVariable) and other.cls is set and view.length(tx) <= other.length(tx):
@@ -131,29 +131,29 @@ class MappingProxyVariable(Variable):
     def describe(self) -> str:
         return f"mappingproxy of {self.mapping.describe()}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return self.mapping.truth(tx)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         return self.mapping.length(tx)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.mapping.unpack(tx)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return self.mapping.iterate(tx)
 
-    def reversed(self, tx: Translator) -> Variable:
+    def reversed(self, tx: Interpreter) -> Variable:
         return self.mapping.reversed(tx)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         return self.mapping.get_item(tx, key)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if not hasattr(types.MappingProxyType, name):
             if name == "__setitem__":

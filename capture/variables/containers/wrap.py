@@ -52,23 +52,23 @@ from guards.values import PLAIN_VALUE
 from guards.values import is_constant as is_guardable_constant
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
+    from capture.variables.core.protocols import Output
 
 
 @wraps(tuple, list, collections.deque)
-def wrap_sequence(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_sequence(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     return sequence_of(output, value, type(value), source)
 
 
-def sequence_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> Variable:
+def sequence_of(output: Output, value: Any, base: type, source: Source | None) -> Variable:
     items = _items(output, value, base, source)
     if base is collections.deque:
         return DequeVariable(items, source, value.maxlen, original=value if source is not None else None)
     return (TupleVariable if base is tuple else ListVariable)(items, source)
 
 
-def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) -> list[Variable]:
+def _items(output: Output, value: Any, base: Any, source: Source | None) -> list[Variable]:
     """The items that the `__iter__` of `base` returns, each with its index in its source."""
     if source is None:
         return [wrap(output, item, None) for item in base.__iter__(value)]
@@ -78,7 +78,7 @@ def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
 
 
 @wraps(torch.Size)
-def wrap_size(output: OutputGraph, value: torch.Size, source: Source | None) -> Variable:
+def wrap_size(output: Output, value: torch.Size, source: Source | None) -> Variable:
     guard_type(output, value, source)
     items: list[Variable] = [
         item.realize() if isinstance(item, LazyVariable) else item
@@ -87,13 +87,13 @@ def wrap_size(output: OutputGraph, value: torch.Size, source: Source | None) -> 
     return SizeVariable(items, source)
 
 
-def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_named_tuple(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     return NamedTupleVariable(_items(output, value, tuple, source), type(value), source)
 
 
 @wraps(types.MappingProxyType)
-def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_mapping_proxy(output: Output, value: Any, source: Source | None) -> Variable:
     """A mapping proxy has an identity guard, which also fixes its dict. The dict is wrapped as usual."""
     guard_identity(output, value, source)
     (held,) = gc.get_referents(value)
@@ -104,14 +104,14 @@ def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -
 
 
 @wraps(dict, collections.OrderedDict, collections.defaultdict)
-def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_dict(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     if output.side_effects.writes_globals(value):
         raise GraphBreak("mutation", value="a module whose dict is read")
     return dict_of(output, value, type(value), source)
 
 
-def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> DictVariable:
+def dict_of(output: Output, value: Any, base: type, source: Source | None) -> DictVariable:
     factory = None
     if base is collections.defaultdict:
         factory = wrap(
@@ -126,9 +126,7 @@ def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) 
     return result
 
 
-def _dict_entries(
-    output: OutputGraph, value: Any, source: Source | None
-) -> dict[Any, tuple[Variable, Variable]]:
+def _dict_entries(output: Output, value: Any, source: Source | None) -> dict[Any, tuple[Variable, Variable]]:
     entries: dict[Any, tuple[Variable, Variable]] = {}
     for position, (key, item) in enumerate(dict_items(value)):
         if is_guardable_constant(key) and not _is_mixed(key):
@@ -174,12 +172,12 @@ def _name_of_key(key: Any, variable: Variable) -> Any:
 
 
 @wraps(set, frozenset)
-def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_set(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     return set_of(output, value, type(value), source)
 
 
-def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) -> Variable:
+def set_of(output: Output, value: Any, base: Any, source: Source | None) -> Variable:
     items = list(base.__iter__(value))
     if len(items) > 1000:
         return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")
@@ -195,7 +193,7 @@ def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
 
 
 @wraps(range)
-def wrap_range(output: OutputGraph, value: range, source: Source | None) -> Variable:
+def wrap_range(output: Output, value: range, source: Source | None) -> Variable:
     guard_type(output, value, source)
     if source is None:
         return RangeVariable(value)
@@ -205,7 +203,7 @@ def wrap_range(output: OutputGraph, value: range, source: Source | None) -> Vari
 
 
 @wraps(slice)
-def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Variable:
+def wrap_slice(output: Output, value: slice, source: Source | None) -> Variable:
     guard_type(output, value, source)
     parts = [
         wrap(output, getattr(value, name), AttrSource(source, name) if source else None) for name in BOUNDS
@@ -213,7 +211,7 @@ def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Vari
     return SliceVariable(parts, source)
 
 
-def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
+def contents(output: Output, value: Any, base: Any, source: Source) -> Variable:
     """The built-in part of an instance whose class derives from `base`."""
     if base in LITERAL_BASES:
         if not isinstance(source, ConstantSource):

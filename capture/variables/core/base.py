@@ -18,9 +18,8 @@ from capture.variables.core.makers import make
 from capture.variables.core.wrap import wrap
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 
@@ -111,11 +110,11 @@ class Variable:
         """The class that the variable stands for, or None."""
         return None
 
-    def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
+    def hashed_keys(self, tx: Interpreter) -> dict[Any, Variable]:
         """A dict from hash key to key, for a variable with `hashes_items`."""
         raise GraphBreak("iterate", value=self)
 
-    def hashed_items(self, tx: Translator) -> list[Variable] | None:
+    def hashed_items(self, tx: Interpreter) -> list[Variable] | None:
         """The items, if the hash depends on nothing but them."""
         return None
 
@@ -131,35 +130,35 @@ class Variable:
 
     # --- operations ---
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         raise GraphBreak("truth_value", value=self)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         raise GraphBreak("get_attr", value=self, name=name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         raise GraphBreak("set_attr", value=self, name=name)
 
-    def del_attr(self, tx: Translator, name: str) -> None:
+    def del_attr(self, tx: Interpreter, name: str) -> None:
         raise GraphBreak("set_attr", value=self, name=name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if self.is_constant() and lookup_type(self.python_type(), "__call__") is MISSING:
             error = TypeError(f"'{self.python_type().__name__}' object is not callable")
             raise ObservedException(make(BaseException, error))
         raise GraphBreak("call", value=self)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         """`value.name(*args)`: the default loads the attribute and calls it."""
         return self.get_attr(tx, name).call(tx, args, kwargs)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         """All items of an iterable whose length is known."""
         raise GraphBreak("iterate", value=self)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         """`iter(value)`."""
         return make(Iterator, self.unpack(tx))
 
@@ -195,7 +194,7 @@ class Deleted(Variable):
 class LazyVariable(Variable):
     """A local or item that nothing has used yet. It has no guard until something uses it."""
 
-    def __init__(self, output: OutputGraph, value: Any, source: Source) -> None:
+    def __init__(self, output: Output, value: Any, source: Source) -> None:
         super().__init__(source)
         self.output = output
         self.value = value

@@ -17,8 +17,8 @@ from guards.properties.tensor_methods import PRISTINE
 from guards.sources import AttrSource, ConstantSource, TypeAttrSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.variables.core.base import Variable
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -84,7 +84,9 @@ def reads_attributes_plainly(reader: Any) -> bool:
     )
 
 
-def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
+def class_value(
+    tx: Interpreter, owner: Variable, value: Any, name: str, field: str | None = None
+) -> Variable:
     """The variable of a raw value that the class of `owner` holds under `name`, with its source.
 
     `field` says that the value is a field of the entry, such as the `fget` of a property.
@@ -100,7 +102,7 @@ def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: s
     return wrap(tx.output, value, source)
 
 
-def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
+def class_attribute(tx: Interpreter, owner: Variable, cls: type, name: str) -> Variable | None:
     """`owner.name` for a name on the type, bound as Python binds it. None if the class does not have it."""
     found = lookup_type(cls, name)
     if found is MISSING:
@@ -108,7 +110,7 @@ def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Va
     return bind(tx, owner, cls, found, name)
 
 
-def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+def bind(tx: Interpreter, owner: Variable, cls: type, found: Any, name: str) -> Variable:
     if isinstance(found, types.FunctionType):
         return make(types.MethodType, class_value(tx, owner, found, name), owner)
     if isinstance(found, staticmethod):
@@ -140,7 +142,7 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     return class_value(tx, owner, found, name)
 
 
-def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+def call_descriptor(tx: Interpreter, owner: Variable, cls: type, found: Any, name: str) -> Variable:
     """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python.
 
     If the owner is the class itself, the call is `__get__(found, None, cls)`.

@@ -27,9 +27,8 @@ from guards.sources import AttrSource, ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 LITERALS: tuple[type, ...] = (
@@ -89,10 +88,10 @@ class ConstantVariable(Variable):
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return bool(self.value)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__class__":
             return wrap_class(tx.output, self.python_type())
         try:
@@ -112,7 +111,7 @@ class ConstantVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
             return fold(getattr(self.value, name), [make(tuple, args[0].iterate(tx).unpack(tx))], {})
@@ -126,12 +125,12 @@ class ConstantVariable(Variable):
             return self.get_attr(tx, name).call(tx, args, kwargs)
         return fold(getattr(self.value, name), args, kwargs)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         if isinstance(self.value, (str, bytes)):
             return [ConstantVariable(item) for item in self.value]
         return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return make(Iterator, self.unpack(tx), origin=self)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -149,7 +148,7 @@ def is_written(cls: type, name: str) -> bool:
     return isinstance(function, types.FunctionType) and function.__module__ != "enum"
 
 
-def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
+def enum_state(tx: Interpreter, member: enum.Enum, name: str) -> Variable | None:
     """An attribute in the member's own dict, such as `name` and `value`. None if its class has the name.
 
     The attribute is no constant, because the program may set it again.
@@ -162,7 +161,7 @@ def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
     return tx.wrap(vars(member)[name], AttrSource(ConstantSource(member), name))
 
 
-def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
+def enum_attribute(tx: Interpreter, member: ConstantVariable, name: str, value: Any) -> Variable:
     """A bound method of an enum member, or an attribute that is no literal."""
     if is_written(type(member.value), name):
         found = class_attribute(tx, member, type(member.value), name)
@@ -184,7 +183,7 @@ class ConstantMethod(Variable):
     def python_type(self) -> type:
         return type(getattr(self.owner.value, self.name))
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         return self.owner.call_method(tx, self.name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -242,7 +241,7 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
 
 
 @wraps(*LITERALS, *TORCH_CONSTANTS)
-def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_literal(output: Output, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
         symbolic = output.symbols.number_variable(value, source)
         if symbolic is not None:
@@ -252,6 +251,6 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
 
 
 @wraps(torch.finfo, torch.iinfo, types.CodeType, torch._C._SDPBackend)
-def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_by_identity(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ConstantVariable(value, None)

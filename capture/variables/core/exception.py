@@ -20,8 +20,8 @@ from capture.variables.core.makers import constant, make, makes
 from capture.variables.core.wrap import class_constant, wrap_class
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -60,7 +60,7 @@ class ExceptionVariable(Variable):
     def describe(self) -> str:
         return f"{self.cls.__name__}({', '.join(a.describe() for a in self.args)})"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         if any(
             isinstance(getattr(self.cls, name, None), types.FunctionType) for name in ("__bool__", "__len__")
         ):
@@ -69,7 +69,7 @@ class ExceptionVariable(Variable):
 
     # --- attributes ---
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in self.attributes:
             return self.attributes[name]
         reader = FIELDS.get(name)
@@ -111,7 +111,7 @@ class ExceptionVariable(Variable):
         assert isinstance(made, BaseException)
         return made
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         found = lookup_type(self.cls, name)
         if lookup_type(self.cls, "__setattr__") is not BaseException.__dict__["__setattr__"]:
             raise GraphBreak("set_attr", value=self, name=name)
@@ -135,14 +135,14 @@ class ExceptionVariable(Variable):
             self.attributes[name] = value
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in ("__str__", "__repr__") and not args:
             return constant(tx.to_text(self) if name == "__str__" else tx.to_repr(self))
         return super().call_method(tx, name, args, kwargs)
 
     def call_native(
-        self, tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         """Call a method written in C, even if the class overrides it."""
         handler = NATIVE_METHODS.get(descriptor.__name__)
@@ -153,12 +153,12 @@ class ExceptionVariable(Variable):
 
     # --- text ---
 
-    def text(self, tx: Translator) -> str:
+    def text(self, tx: Interpreter) -> str:
         """`str(exception)`."""
         own = self._written(tx, "__str__")
         return own if own is not None else self.native_text(tx)
 
-    def native_text(self, tx: Translator) -> str:
+    def native_text(self, tx: Interpreter) -> str:
         """The text from the `__str__` of the built-in class."""
         writer: Any = native_exception(self.cls).__str__
         if writer is KeyError.__str__ and len(self.args) == 1:
@@ -174,12 +174,12 @@ class ExceptionVariable(Variable):
             raise GraphBreak("builtin", name="str", value=self)
         return str(twin)
 
-    def representation(self, tx: Translator) -> str:
+    def representation(self, tx: Interpreter) -> str:
         """`repr(exception)`."""
         own = self._written(tx, "__repr__")
         return own if own is not None else self.native_representation(tx)
 
-    def native_representation(self, tx: Translator) -> str:
+    def native_representation(self, tx: Interpreter) -> str:
         """The text from the `__repr__` of the built-in class."""
         if native_exception(self.cls).__repr__ is not BaseException.__repr__:
             raise GraphBreak("builtin", name="repr", value=self)
@@ -187,7 +187,7 @@ class ExceptionVariable(Variable):
             return f"{self.cls.__name__}({tx.to_repr(self.args[0])})"
         return f"{self.cls.__name__}{tx.to_repr(make(tuple, self.args))}"
 
-    def _written(self, tx: Translator, name: str) -> str | None:
+    def _written(self, tx: Interpreter, name: str) -> str | None:
         """The text from the method of this name, if it is written in Python."""
         tx.output.guarding.class_entry(class_constant(tx.output, self.cls), self.cls, name)
         if not isinstance(getattr(self.cls, name), types.FunctionType):
@@ -243,7 +243,7 @@ class TracebackVariable(Variable):
     def python_type(self) -> type:
         return types.TracebackType
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
 
@@ -257,7 +257,7 @@ class AmbientException(Variable):
         self.born = born
 
 
-def handled_exception(tx: Translator) -> Variable | None:
+def handled_exception(tx: Interpreter) -> Variable | None:
     """The exception whose `except` block runs, in this frame or in an inlining caller.
 
     None if the captured frame handles no exception; then it is not known what its caller handles.
@@ -265,7 +265,7 @@ def handled_exception(tx: Translator) -> Variable | None:
     return next((t.handled[-1] for t in tx.chain() if t.handled), None)
 
 
-def chain_context(tx: Translator, exception: Variable) -> None:
+def chain_context(tx: Interpreter, exception: Variable) -> None:
     """Set the `__context__` of a raised exception to the exception that is being handled.
 
     A chain of contexts that would become a cycle is cut.
@@ -288,25 +288,25 @@ def _none() -> Variable:
     return constant(None)
 
 
-def _args(self: ExceptionVariable, tx: Translator) -> Variable:
+def _args(self: ExceptionVariable, tx: Interpreter) -> Variable:
     if issubclass(self.cls, OSError) and len(self.args) > 2:
         return self._native_field("args")  # OSError removes the file names from its args
     return make(tuple, list(self.args))
 
 
-def _class(self: ExceptionVariable, tx: Translator) -> Variable:
+def _class(self: ExceptionVariable, tx: Interpreter) -> Variable:
     return wrap_class(tx.output, self.cls)
 
 
-def _suppress_context(self: ExceptionVariable, tx: Translator) -> Variable:
+def _suppress_context(self: ExceptionVariable, tx: Interpreter) -> Variable:
     return constant(self.suppress_context)
 
 
-def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
+def _traceback(self: ExceptionVariable, tx: Interpreter) -> Variable:
     return TracebackVariable(self, self.born) if self.born is not None else _none()
 
 
-def _context(self: ExceptionVariable, tx: Translator) -> Variable:
+def _context(self: ExceptionVariable, tx: Interpreter) -> Variable:
     if self.context is None and self.born is not None and not tx.output.modes.handles_nothing_around():
         raise GraphBreak("get_attr", value=self, name="__context__")
     return self.context or _none()
@@ -322,7 +322,7 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _native_init(self: ExceptionVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     if self.keywords is None and kwargs:
         raise GraphBreak("method", name="__init__ with keywords", value=self)
     self.args = list(args)
@@ -331,20 +331,20 @@ def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable, **kwa
     return _none()
 
 
-def _native_str(self: ExceptionVariable, tx: Translator) -> Variable:
+def _native_str(self: ExceptionVariable, tx: Interpreter) -> Variable:
     return tx.wrap_constant(self.native_text(tx))
 
 
-def _native_repr(self: ExceptionVariable, tx: Translator) -> Variable:
+def _native_repr(self: ExceptionVariable, tx: Interpreter) -> Variable:
     return tx.wrap_constant(self.native_representation(tx))
 
 
-def _with_traceback(self: ExceptionVariable, tx: Translator, trace: Variable) -> Variable:
+def _with_traceback(self: ExceptionVariable, tx: Interpreter, trace: Variable) -> Variable:
     self.set_attr(tx, "__traceback__", trace)
     return self
 
 
-def _add_note(self: ExceptionVariable, tx: Translator, note: Variable) -> Variable:
+def _add_note(self: ExceptionVariable, tx: Interpreter, note: Variable) -> Variable:
     notes = self.attributes.setdefault("__notes__", make(list, []))
     notes.call_method(tx, "append", [note], {})
     return _none()

@@ -19,7 +19,7 @@ from capture.variables.objects.type_object import ClassVariable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
     Test = Callable[[Variable], bool]
 
@@ -32,13 +32,13 @@ class ExceptionGroupVariable(ExceptionVariable):
         self.message = message
         self.exceptions = TupleVariable(exceptions)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in ("message", "exceptions"):
             return self.message if name == "message" else self.exceptions
         return super().get_attr(tx, name)
 
     def call_native(
-        self, tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         handler = GROUP_METHODS.get(descriptor.__name__, NATIVE_METHODS.get(descriptor.__name__))
         if handler is None:
@@ -46,12 +46,12 @@ class ExceptionGroupVariable(ExceptionVariable):
         result: Variable = handler(self, tx, *args, **kwargs)
         return result
 
-    def native_text(self, tx: Translator) -> str:
+    def native_text(self, tx: Interpreter) -> str:
         count = len(self.exceptions.items)
         return f"{self.message.as_constant()} ({count} sub-exception{'s' if count != 1 else ''})"
 
 
-def make_group(tx: Translator, cls: type, args: list[Variable]) -> ExceptionGroupVariable:
+def make_group(tx: Interpreter, cls: type, args: list[Variable]) -> ExceptionGroupVariable:
     """`BaseExceptionGroup.__new__(cls, message, exceptions)`."""
     if len(args) != 2:
         text = f"BaseExceptionGroup.__new__() takes exactly 2 arguments ({len(args)} given)"
@@ -89,7 +89,7 @@ def _class_for(cls: type, exceptions: list[Variable]) -> type:
 # --- splitting --------------------------------------------------------------------------------------------
 
 
-def _tester(tx: Translator, condition: Variable) -> Test:
+def _tester(tx: Interpreter, condition: Variable) -> Test:
     """A function that says whether an exception meets the condition of `split` or `subgroup`."""
     kinds = condition.unpack(tx) if isinstance(condition, TupleVariable) else [condition]
     classes = tuple(kind.cls for kind in kinds if isinstance(kind, ClassVariable))
@@ -105,7 +105,7 @@ def callable_value(value: Variable) -> bool:
 
 
 def _parts(
-    tx: Translator, exception: Variable, test: Test, rest: bool = True
+    tx: Interpreter, exception: Variable, test: Test, rest: bool = True
 ) -> tuple[Variable | None, Variable | None]:
     """The part of an exception that passes the test, and the part that does not (only with `rest`)."""
     if test(exception):
@@ -122,7 +122,7 @@ def _parts(
     return _subset(tx, exception, sides[0]), _subset(tx, exception, sides[1]) if rest else None
 
 
-def _subset(tx: Translator, group: ExceptionGroupVariable, exceptions: list[Variable]) -> Variable | None:
+def _subset(tx: Interpreter, group: ExceptionGroupVariable, exceptions: list[Variable]) -> Variable | None:
     """A group of some of the exceptions, with the traceback, context, cause and notes of the whole group."""
     if not exceptions:
         return None
@@ -138,15 +138,15 @@ def _subset(tx: Translator, group: ExceptionGroupVariable, exceptions: list[Vari
     return part
 
 
-def _split(self: ExceptionGroupVariable, tx: Translator, condition: Variable) -> Variable:
+def _split(self: ExceptionGroupVariable, tx: Interpreter, condition: Variable) -> Variable:
     return TupleVariable([part or NONE for part in _parts(tx, self, _tester(tx, condition))])
 
 
-def _subgroup(self: ExceptionGroupVariable, tx: Translator, condition: Variable) -> Variable:
+def _subgroup(self: ExceptionGroupVariable, tx: Interpreter, condition: Variable) -> Variable:
     return _parts(tx, self, _tester(tx, condition), rest=False)[0] or NONE
 
 
-def _derive(self: ExceptionGroupVariable, tx: Translator, exceptions: Variable) -> Variable:
+def _derive(self: ExceptionGroupVariable, tx: Interpreter, exceptions: Variable) -> Variable:
     return make_group(tx, BaseExceptionGroup, [self.message, exceptions])
 
 
@@ -160,7 +160,7 @@ GROUP_METHODS: dict[str, Callable[..., Variable]] = {
 # --- except* ----------------------------------------------------------------------------------------------
 
 
-def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tuple[Variable, Variable]:
+def match_and_rest(tx: Interpreter, exception: Variable, classes: Variable) -> tuple[Variable, Variable]:
     """The part of an exception that an `except*` clause handles, and the rest."""
     if exception.is_exactly(None):
         return NONE, NONE
@@ -178,7 +178,7 @@ def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tu
     return NONE, exception
 
 
-def to_raise(tx: Translator, original: Variable, results: list[Variable]) -> Variable:
+def to_raise(tx: Interpreter, original: Variable, results: list[Variable]) -> Variable:
     """The exception to raise after all `except*` clauses, or None.
 
     It contains the new exceptions of the clauses, and the part of the original exception that no clause
@@ -219,7 +219,7 @@ def _is_part(result: Variable, original: ExceptionGroupVariable) -> bool:
     )
 
 
-def _leaves(tx: Translator, exception: Variable) -> list[Variable]:
+def _leaves(tx: Interpreter, exception: Variable) -> list[Variable]:
     if not isinstance(exception, ExceptionGroupVariable):
         return [exception]
     return [leaf for inner in exception.exceptions.unpack(tx) for leaf in _leaves(tx, inner)]

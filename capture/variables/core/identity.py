@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from capture.variables.core.base import NotConstant, Variable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 class IdentityVariable(Variable):
@@ -26,7 +26,7 @@ class IdentityVariable(Variable):
 
     identity_known = False
 
-    def __init__(self, tx: Translator, owner: Variable) -> None:
+    def __init__(self, tx: Interpreter, owner: Variable) -> None:
         super().__init__(None)
         self.tx = tx
         self.owner = owner
@@ -45,7 +45,7 @@ class IdentityVariable(Variable):
     def describe(self) -> str:
         return f"id of {self.owner.describe()}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
     def reconstruct(self, code: PythonCode) -> None:

@@ -18,7 +18,7 @@ from capture.variables.core.makers import make
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -53,10 +53,10 @@ class OpaqueVariable(Variable):
     def as_proxy(self) -> Any:
         raise self.breaks()
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         raise self.breaks()
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         """A method written in C can be read. Only its call breaks the graph."""
         if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
             return make(types.BuiltinMethodType, self, name)
@@ -65,16 +65,16 @@ class OpaqueVariable(Variable):
             return tx.wrap(function, ConstantSource(function))
         raise self.breaks()
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         raise self.breaks()
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         raise self.breaks()
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         raise self.breaks()
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         raise self.breaks()

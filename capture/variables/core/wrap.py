@@ -18,8 +18,8 @@ from guards.sources import ConstantSource, Source
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
+    from capture.variables.core.protocols import Output
 
 WRAPPERS: dict[type, Any] = {}  # (output, value, source or None) -> Variable
 #: (applies, wrapper), in the order of the search; the last one applies to any object
@@ -35,7 +35,7 @@ def wraps(*types_: type) -> Callable[[Any], Any]:
     return register
 
 
-def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap(output: Output, value: Any, source: Source | None) -> Variable:
     """The variable of an existing value."""
     known = output.objects.known(value)
     if known is not None:
@@ -51,12 +51,12 @@ def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     return variable
 
 
-def wrap_class(output: OutputGraph, cls: type) -> Variable:
+def wrap_class(output: Output, cls: type) -> Variable:
     """A class that is the type of a known value. The guard on the value also covers the class."""
     return wrap(output, cls, ConstantSource(cls))
 
 
-def class_constant(output: OutputGraph, cls: type) -> Variable:
+def class_constant(output: Output, cls: type) -> Variable:
     """A class that bytecode loads. It needs no guard."""
     return output.objects.known(cls) or make(type, cls, ConstantSource(cls))
 
@@ -65,11 +65,11 @@ def _wrapper_by_base(value: Any) -> Any:
     return next(wrapper for applies, wrapper in BASE_WRAPPERS if applies(value))
 
 
-def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
+def guard_type(output: Output, value: Any, source: Source | None) -> None:
     if source is not None:
         output.guards.add(ExactTypeGuard.of(source, value))
 
 
-def guard_identity(output: OutputGraph, value: Any, source: Source | None) -> None:
+def guard_identity(output: Output, value: Any, source: Source | None) -> None:
     if source is not None and not isinstance(source, ConstantSource):
         output.guards.add(IdentityGuard.of(source, value))

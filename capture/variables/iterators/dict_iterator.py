@@ -15,8 +15,8 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.iterators.iterator import IteratorVariable, exhaust
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -41,7 +41,7 @@ class DictIterator(IteratorVariable):
     def python_type(self) -> type:
         return type(iter(getattr({}, self.kind)()))
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.is_exhausted:
             return None
         if self.owner.keys_version():  # only the real iterator knows its next step

@@ -19,11 +19,11 @@ from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.iterators.iterator import IteratorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import CalleeFrame, Interpreter
 
 
 class GeneratorVariable(IteratorVariable):
-    def __init__(self, frame: Translator) -> None:
+    def __init__(self, frame: CalleeFrame) -> None:
         super().__init__(None)
         self.frame = frame
         self.born = frame.output.root_step
@@ -40,10 +40,10 @@ class GeneratorVariable(IteratorVariable):
     def describe(self) -> str:
         return f"generator {self.frame.code.co_qualname}"
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         return self.resume(tx, ConstantVariable(None))
 
-    def resume(self, tx: Translator, sent: Variable) -> Variable | None:
+    def resume(self, tx: Interpreter, sent: Variable) -> Variable | None:
         """Run to the next yield and return its item, or None at the end. The current yield returns `sent`."""
         if self.finished:
             return None
@@ -56,9 +56,8 @@ class GeneratorVariable(IteratorVariable):
         self.started = True
         return self._run(tx)
 
-    def _run(self, tx: Translator) -> Variable | None:
-        self.frame.parent = tx
-        self.frame.depth = tx.depth + 1
+    def _run(self, tx: Interpreter) -> Variable | None:
+        self.frame.resume_from(tx)
         self.running = True
         try:
             item = self.frame.run_to_yield()
@@ -93,7 +92,7 @@ class GeneratorVariable(IteratorVariable):
         delegates = index > 0 and self.frame.instructions[index - 1].name in dialect.DELEGATES
         return self.frame.top() if delegates else None
 
-    def throw(self, tx: Translator, exception: Variable) -> Variable | None:
+    def throw(self, tx: Interpreter, exception: Variable) -> Variable | None:
         if not issubclass(exception.python_type(), BaseException):
             raise GraphBreak("generator", what="throw()")
         if self.finished:
@@ -112,7 +111,7 @@ class GeneratorVariable(IteratorVariable):
                 exception = raised.variable
         return self._throw_here(tx, exception)
 
-    def _throw_into(self, tx: Translator, inner: GeneratorVariable, exception: Variable) -> Variable | None:
+    def _throw_into(self, tx: Interpreter, inner: GeneratorVariable, exception: Variable) -> Variable | None:
         """Throw an exception into the `inner` of `yield from inner`.
 
         If `inner` ends, the frame goes on after the `yield from`, with the result of `inner`.
@@ -126,7 +125,7 @@ class GeneratorVariable(IteratorVariable):
         frame.jump(frame.instructions[frame.current.index - 1].target)
         return self._run(tx)
 
-    def _throw_here(self, tx: Translator, exception: Variable) -> Variable | None:
+    def _throw_here(self, tx: Interpreter, exception: Variable) -> Variable | None:
         frame = self.frame
         try:
             frame.unwind(ObservedException(exception), frame.handlers[frame.current.index])
@@ -136,7 +135,7 @@ class GeneratorVariable(IteratorVariable):
         return self._run(tx)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "send" and len(args) == 1:
             return self._item_or_stop(self.resume(tx, args[0]))
@@ -156,7 +155,7 @@ class GeneratorVariable(IteratorVariable):
         has_value = not result.is_exactly(None)
         return ObservedException(ExceptionVariable(StopIteration, [result] if has_value else []))
 
-    def close(self, tx: Translator) -> Variable:
+    def close(self, tx: Interpreter) -> Variable:
         if self.started and not self.finished:
             try:
                 item = self.throw(tx, ExceptionVariable(GeneratorExit, []))
@@ -171,7 +170,7 @@ class GeneratorVariable(IteratorVariable):
 
 
 def thrown(
-    tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None
+    tx: Interpreter, kind: Variable, value: Variable | None = None, trace: Variable | None = None
 ) -> Variable:
     """The exception that `throw(kind, value, trace)` raises."""
     if value is not None and not value.is_constant():

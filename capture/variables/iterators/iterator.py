@@ -25,8 +25,8 @@ from capture.variables.core.makers import make, makes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -37,10 +37,10 @@ class IteratorVariable(Variable):
     #: whether the replay must move the real iterator before it adds new keys to a dict
     moves_first = False
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         raise NotImplementedError
 
-    def will_move(self, tx: Translator) -> None:
+    def will_move(self, tx: Interpreter) -> None:
         tx.output.side_effects.will_mutate(self)
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
@@ -51,13 +51,13 @@ class IteratorVariable(Variable):
         """The exception that `next` raises at the end."""
         return raise_new(StopIteration)
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return self
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         result = []
         while (item := self.next_item(tx)) is not None:
             tx.output.budget.count_instruction()
@@ -65,7 +65,7 @@ class IteratorVariable(Variable):
         return result
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__next__" and not args:
             item = self.next_item(tx)
@@ -76,7 +76,7 @@ class IteratorVariable(Variable):
             return self
         raise missing_method(self, name)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
 
 
@@ -99,7 +99,7 @@ class SequenceIterator(IteratorVariable):
             return type(iter(()))
         return type(self.made_by(self.origin.as_constant()))
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.position >= len(self.items):
             return None
         self.position += 1
@@ -145,7 +145,7 @@ class EntriesIterator(SequenceIterator):
         empty = self.owner.python_type()()
         return type(self.made_by(empty if self.origin is self.owner else getattr(empty, self.origin.kind)()))
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
         if ordered and self.position >= len(self.items):
             return None  # it looks one key ahead, so that it checks nothing after the last key
@@ -205,7 +205,7 @@ class IndexIterator(IteratorVariable):
     def following(self, position: int) -> int:
         return position + 1
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.changes != self.sequence.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")
         if self.position is None:
@@ -271,7 +271,7 @@ class RangeIterator(IteratorVariable):
     def python_type(self) -> type:
         return type(iter(range(0)))
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.position >= self.length:
             return None
         self.will_move(tx)
@@ -296,7 +296,7 @@ class ComposedIterator(IteratorVariable):
         self,
         cls: type,
         parts: list[Variable],
-        step: Callable[[Translator], Variable | None],
+        step: Callable[[Interpreter], Variable | None],
         source: Source | None = None,
         made_by: Any = None,
     ) -> None:
@@ -309,7 +309,7 @@ class ComposedIterator(IteratorVariable):
     def python_type(self) -> type:
         return self.cls
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         return self.step(tx)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -325,7 +325,7 @@ class EnumerateIterator(ComposedIterator):
         self.inner = inner
         self.start = start
 
-    def _step(self, tx: Translator) -> Variable | None:
+    def _step(self, tx: Interpreter) -> Variable | None:
         item = tx.next_item(self.inner)
         if item is None:
             return None
@@ -354,7 +354,7 @@ class CountIterator(IteratorVariable):
     def python_type(self) -> type:
         return itertools.count
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         tx.output.budget.count_instruction()
         self.will_move(tx)
         result = ConstantVariable(self.value)
@@ -379,7 +379,7 @@ class RepeatIterator(IteratorVariable):
     def python_type(self) -> type:
         return itertools.repeat
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         tx.output.budget.count_instruction()
         if self.left == 0:
             return None

@@ -39,19 +39,19 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
 @rule(iter)
-def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> Variable:
+def _iter(tx: Interpreter, value: Variable, sentinel: Variable | None = None) -> Variable:
     if sentinel is not None:
         return tx.wrap_function(results_until).call(tx, [value, sentinel], {})
     iterator = value.iterate(tx)
     return iterator.owner if isinstance(iterator, UserIterator) else iterator
 
 
-def next_item(tx: Translator, iterator: Variable) -> Variable | None:
+def next_item(tx: Interpreter, iterator: Variable) -> Variable | None:
     """The next item of any iterator variable, or None at its end."""
     if isinstance(iterator, IteratorVariable):
         return iterator.next_item(tx)
@@ -64,7 +64,7 @@ def next_item(tx: Translator, iterator: Variable) -> Variable | None:
 
 
 @rule(next)
-def _next(tx: Translator, iterator: Variable, default: Variable | None = None) -> Variable:
+def _next(tx: Interpreter, iterator: Variable, default: Variable | None = None) -> Variable:
     if isinstance(iterator, IteratorVariable):
         item = iterator.next_item(tx)
     elif default is None:
@@ -79,24 +79,24 @@ def _next(tx: Translator, iterator: Variable, default: Variable | None = None) -
     return item
 
 
-def _as_int(tx: Translator, value: Variable) -> int:
+def _as_int(tx: Interpreter, value: Variable) -> int:
     if value.is_constant() and not hasattr(value.python_type(), "__index__"):
         raise_type_error(f"'{value.python_type().__name__}' object cannot be interpreted as an integer")
     return index_of(tx, value)
 
 
 @rule(enumerate)
-def _enumerate(tx: Translator, iterable: Variable, start: Variable = ConstantVariable(0)) -> Variable:
+def _enumerate(tx: Interpreter, iterable: Variable, start: Variable = ConstantVariable(0)) -> Variable:
     return EnumerateIterator(_iter(tx, iterable), _as_int(tx, start))
 
 
 @rule(zip)
-def _zip(tx: Translator, *iterables: Variable, strict: Variable = ConstantVariable(False)) -> Variable:
+def _zip(tx: Interpreter, *iterables: Variable, strict: Variable = ConstantVariable(False)) -> Variable:
     return zip_of([_iter(tx, i) for i in iterables], strict.truth(tx))
 
 
 def zip_of(iterators: list[Variable], strict: bool, source: Source | None = None) -> Variable:
-    def step(tx: Translator) -> Variable | None:
+    def step(tx: Interpreter) -> Variable | None:
         items: list[Variable] = []
         for index, iterator in enumerate(iterators):
             item = next_item(tx, iterator)
@@ -114,7 +114,7 @@ def _strict_zip(*iterables: Any) -> zip[Any]:
     return zip(*iterables, strict=True)
 
 
-def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None:
+def _check_strict(tx: Interpreter, iterators: list[Variable], index: int) -> None:
     """Raise ValueError unless all iterators end in the same round as iterator `index` (strict=True)."""
     if index:
         who = "argument 1" if index == 1 else f"arguments 1-{index}"
@@ -126,14 +126,14 @@ def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None
 
 
 @rule(map)
-def _map(tx: Translator, function: Variable, *iterables: Variable) -> Variable:
+def _map(tx: Interpreter, function: Variable, *iterables: Variable) -> Variable:
     return map_of([function, *(_iter(tx, i) for i in iterables)])
 
 
 def map_of(parts: list[Variable], source: Source | None = None) -> Variable:
     function, *iterators = parts
 
-    def step(tx: Translator) -> Variable | None:
+    def step(tx: Interpreter) -> Variable | None:
         items = []
         for iterator in iterators:
             item = next_item(tx, iterator)
@@ -146,7 +146,7 @@ def map_of(parts: list[Variable], source: Source | None = None) -> Variable:
 
 
 @rule(filter)
-def _filter(tx: Translator, function: Variable, items: Variable) -> Variable:
+def _filter(tx: Interpreter, function: Variable, items: Variable) -> Variable:
     return filter_of([function, _iter(tx, items)])
 
 
@@ -154,7 +154,7 @@ def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
     function, iterator = parts
     plain = function.is_exactly(None)
 
-    def step(tx: Translator) -> Variable | None:
+    def step(tx: Interpreter) -> Variable | None:
         while (item := next_item(tx, iterator)) is not None:
             if (item if plain else function.call(tx, [item], {})).truth(tx):
                 return item
@@ -164,7 +164,7 @@ def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
 
 
 @rule(reversed)
-def _reversed(tx: Translator, items: Variable) -> Variable:
+def _reversed(tx: Interpreter, items: Variable) -> Variable:
     items = plain_operand(tx.output.objects.resolve(items), "__reversed__", "__len__", "__getitem__")
     if isinstance(items, SequenceVariable):
         return ReverseIterator(items)
@@ -188,13 +188,13 @@ def _reversed(tx: Translator, items: Variable) -> Variable:
 
 @rule(itertools.count)
 def _count(
-    tx: Translator, start: Variable = ConstantVariable(0), step: Variable = ConstantVariable(1)
+    tx: Interpreter, start: Variable = ConstantVariable(0), step: Variable = ConstantVariable(1)
 ) -> Variable:
     return CountIterator(start.as_constant(), step.as_constant())
 
 
 @rule(itertools.tee)
-def _tee(tx: Translator, *args: Variable) -> Variable:
+def _tee(tx: Interpreter, *args: Variable) -> Variable:
     made = tx.wrap_function(tee_).call(tx, list(args), {})
     assert isinstance(made, TupleVariable)
     for reader in made.items:
@@ -204,5 +204,5 @@ def _tee(tx: Translator, *args: Variable) -> Variable:
 
 
 @rule(itertools.repeat)
-def _repeat(tx: Translator, object: Variable, times: Variable | None = None) -> Variable:
+def _repeat(tx: Interpreter, object: Variable, times: Variable | None = None) -> Variable:
     return RepeatIterator(object, -1 if times is None else max(_as_int(tx, times), 0))

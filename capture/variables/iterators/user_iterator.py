@@ -13,8 +13,8 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.iterators.iterator import IteratorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 class _ByIndex:
@@ -36,7 +36,7 @@ class UserIterator(IteratorVariable):
     def python_type(self) -> type:
         return self.owner.python_type()
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         try:
             return self.owner.call_method(tx, "__next__", [], {})
         except ObservedException as raised:
@@ -62,7 +62,7 @@ class IndexProtocolIterator(IteratorVariable):
     def python_type(self) -> type:
         return BY_INDEX
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.position is None:
             return None
         try:
@@ -90,7 +90,7 @@ class ReverseIndexProtocolIterator(IteratorVariable):
     def python_type(self) -> type:
         return reversed
 
-    def next_item(self, tx: Translator) -> Variable | None:
+    def next_item(self, tx: Interpreter) -> Variable | None:
         if self.position < 0:
             return None
         try:

@@ -38,7 +38,7 @@ from guards.properties.iterator_state import ITERATORS, VIEWS, numbers_of, parts
 from guards.sources import IteratorPartSource, Source
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
+    from capture.variables.core.protocols import Output
 
 
 def _range_iterator(numbers: tuple[int, ...], parts: list[Any], source: Source) -> Variable:
@@ -60,7 +60,7 @@ def _dict_iterator(kind: str) -> Any:
 
 
 @wraps(*VIEWS)
-def wrap_view(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_view(output: Output, value: Any, source: Source | None) -> Variable:
     """An existing view, such as the result of `d.keys()`."""
     guard_type(output, value, source)
     (held,) = parts_of(value)
@@ -95,7 +95,7 @@ INNER: dict[type, slice] = {
 MOVED = (enumerate, itertools.count, itertools.repeat)
 
 
-def wrap_iterator(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_iterator(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
     kind = type(value)
 

@@ -35,8 +35,8 @@ from capture.variables.tensors.tensor import TensorVariable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 class GraphFloatVariable(Variable):
@@ -59,7 +59,7 @@ class GraphFloatVariable(Variable):
     def describe(self) -> str:
         return f"float {self.node.name}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         raise GraphBreak("data_dependent_value", what=f"bool({self.describe()})")
 
     def as_tensor(self) -> TensorVariable:
@@ -69,7 +69,7 @@ class GraphFloatVariable(Variable):
         code.call_object(torch.Tensor.item, [self.as_tensor()])
 
 
-def float_from(tx: Translator, tensor: TensorVariable) -> Variable:
+def float_from(tx: Interpreter, tensor: TensorVariable) -> Variable:
     """`tensor.item()` of an optimizer's counter, kept in the graph.
 
     Breaks for any tensor but a float on the CPU.
@@ -89,7 +89,7 @@ def is_among(values: Iterable[Variable]) -> bool:
     return any(isinstance(value, GraphFloatVariable) for value in values)
 
 
-def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]) -> Variable:
+def operate(tx: Interpreter, symbol: str, function: Any, operands: list[Variable]) -> Variable:
     """An operator on floats, at least one of them a GraphFloatVariable."""
     name = OPERATION_NAMES.get(function)
     drawn = any(_is_drawn(v) for v in operands)
@@ -107,7 +107,7 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
     return _as_float(tx.output.call_function(tx, float_operation, arguments, {}), drawn)
 
 
-def _is_safe(tx: Translator, name: str, value: Variable, operands: list[Variable]) -> bool:
+def _is_safe(tx: Interpreter, name: str, value: Variable, operands: list[Variable]) -> bool:
     """Whether a guard on the sign is enough for a number that changes from call to call.
 
     It is for a divisor and for the base of a power. (OneCycleLR gives Adam another `beta1` at each step, and
@@ -138,7 +138,7 @@ def _is_number(value: Variable) -> bool:
 
 
 def read_numbers(
-    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> dict[str, Variable]:
     """Keeps numbers in the graph that torch reads from tensors: `rate` in `x.add_(y, alpha=rate)`."""
     if not any(isinstance(kwargs.get(name), TensorVariable) for name in NUMBERS_ALONE):
@@ -174,7 +174,7 @@ def is_in_lists(target: Any, args: list[Variable]) -> bool:
 FOREACH = "_foreach_"
 
 
-def one_by_one(tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def one_by_one(tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Runs such an operation as one operation for each tensor, as the CPU does."""
     name = target.__name__.removeprefix(FOREACH)
     first = args[0]
@@ -195,7 +195,7 @@ def _argument(value: Variable) -> Variable:
 
 
 def tensor_operation(
-    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """An operation on tensors (the name of a method, or a function) with GraphFloatVariables as arguments."""
     name, args = as_method(target, args, lambda value: isinstance(value, TensorVariable))

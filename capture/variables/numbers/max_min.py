@@ -32,8 +32,8 @@ from capture.variables.tensors.tensor import TensorVariable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 #: The function that replaces max or min in the graph, and the comparison that makes the second argument win.
 FUNCTIONS: dict[Any, tuple[Any, Any]] = {max: (larger_of, operator.gt), min: (smaller_of, operator.lt)}
@@ -94,15 +94,15 @@ class ChosenTensor(TensorVariable):
         self.options.check_unwritten()
         return self.node
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if not hasattr(torch.Tensor, name):
             raise GraphBreak("get_attr", value=self, name=name)
         return super().get_attr(tx, name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         raise GraphBreak("set_attr", value=self, name=name)
 
-    def del_attr(self, tx: Translator, name: str) -> None:
+    def del_attr(self, tx: Interpreter, name: str) -> None:
         raise GraphBreak("set_attr", value=self, name=name)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -132,7 +132,7 @@ class ChosenNumber(Variable):
     def describe(self) -> str:
         return f"tensor or number {self.tensor.node.name}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         raise GraphBreak("data_dependent_value", what=f"bool() of a {self.describe()}")
 
     def in_graph(self) -> TensorVariable:
@@ -153,7 +153,7 @@ class ChosenNumber(Variable):
 # --- choosing ---------------------------------------------------------------------------------------------
 
 
-def extreme(tx: Translator, function: Any, items: Sequence[Variable]) -> Variable | None:
+def extreme(tx: Interpreter, function: Any, items: Sequence[Variable]) -> Variable | None:
     """`max(*items)` or `min(*items)`.
 
     None if no tensor is among the items, or if the choice can't stay in the graph.
@@ -170,7 +170,7 @@ def extreme(tx: Translator, function: Any, items: Sequence[Variable]) -> Variabl
     return best
 
 
-def _is_overridden(tx: Translator) -> bool:
+def _is_overridden(tx: Interpreter) -> bool:
     return bool(tx.output.modes.function_modes) or torch._C._functorch.peek_interpreter_stack() is not None
 
 
@@ -190,7 +190,7 @@ def _tensor_of(value: Variable) -> TensorVariable | None:
     return value if isinstance(value, TensorVariable) else None
 
 
-def _chosen(tx: Translator, function: Any, best: Variable, other: Variable) -> Variable | None:
+def _chosen(tx: Interpreter, function: Any, best: Variable, other: Variable) -> Variable | None:
     if isinstance(best, ConstantVariable) and isinstance(other, ConstantVariable):
         return ConstantVariable(function(best.value, other.value))
     if isinstance(best, TensorVariable) and isinstance(other, TensorVariable):
@@ -212,7 +212,7 @@ def _chosen(tx: Translator, function: Any, best: Variable, other: Variable) -> V
     return ChosenNumber(value, bound, options if known else None, tx.output.root_step)
 
 
-def _value_of(tx: Translator, function: Any, best: Variable, other: Variable) -> TensorVariable:
+def _value_of(tx: Interpreter, function: Any, best: Variable, other: Variable) -> TensorVariable:
     made = tx.output.call_function(tx, FUNCTIONS[function][0], [best, other], {})
     assert isinstance(made, TensorVariable)
     tx.output.operations.choices.append(made.fake)
@@ -262,7 +262,7 @@ def is_among(values: Sequence[Variable]) -> bool:
     return any(isinstance(value, ChosenNumber) for value in values)
 
 
-def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]) -> Variable:
+def operate(tx: Interpreter, symbol: str, function: Any, operands: list[Variable]) -> Variable:
     """An operator with a ChosenNumber among its operands."""
     chosen = next(value for value in operands if isinstance(value, ChosenNumber))
     beside = [value for value in operands if isinstance(value, TensorVariable)]

@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     import torch.fx
 
     from capture.bytecode.dialects import Assembler
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.namespace import FrameNamespace
 
 
@@ -163,7 +162,7 @@ class DrawFunction(Variable):
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         values = constants_of(self.value, args, kwargs)
         bounds_for = bounds_of(self.value)
         assert bounds_for is not None
@@ -179,7 +178,7 @@ class DrawFunction(Variable):
 OWN_OPERATIONS = (float_of, float_operation, larger_of, method_with_floats, smaller_of)
 
 
-def may_run_python(output: OutputGraph) -> bool:
+def may_run_python(output: Output) -> bool:
     """Whether the captured part may run code of the program, which may draw too.
 
     Such code is in custom operators, in functions marked as nodes, and in modes.

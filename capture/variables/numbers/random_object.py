@@ -27,9 +27,8 @@ from capture.variables.objects.wrap import wrap_object
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
 
 
 class RandomVariable(Variable):
@@ -53,22 +52,22 @@ class RandomVariable(Variable):
     def describe(self) -> str:
         return f"Random object {self.source.text}" if self.source else "Random object"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "gauss_next" and self.held is not None:
             return ConstantVariable(self.held.gauss_next)  # type: ignore[attr-defined]
         return method_of_value(tx, self, name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if name != "gauss_next" or self.held is None:
             raise GraphBreak("set_attr", value=self, name=name)
         tx.output.side_effects.will_mutate(self)
         self.held.gauss_next = value.as_constant()  # type: ignore[attr-defined]
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if self.source is not None:
             tx.output.guarding.no_attribute(self, name)
@@ -86,7 +85,7 @@ class RandomVariable(Variable):
         return tx.inline(function, [self, *args], kwargs)
 
     def _set_state(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         held = random.Random() if self.held is None else self.held
         of_system = name == "seed" and all(value.is_exactly(None) for value in (*args, *kwargs.values()))
@@ -97,7 +96,9 @@ class RandomVariable(Variable):
         self.held = held
         return NONE
 
-    def _draw(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def _draw(
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         bounds_for = BOUNDS_OF_METHODS.get(name)
         values = constants_of(getattr(random, name), args, kwargs) if bounds_for is not None else None
         bounds = bounds_for(*values) if bounds_for is not None and values is not None else None
@@ -122,7 +123,7 @@ def generator_in_state(state: Any) -> random.Random:
 
 
 @wraps(random.Random)
-def wrap_random(output: OutputGraph, value: random.Random, source: Source | None) -> Variable:
+def wrap_random(output: Output, value: random.Random, source: Source | None) -> Variable:
     if vars(value).keys() - {"gauss_next"}:
         return wrap_object(output, value, source)
     guard_type(output, value, source)
@@ -130,7 +131,7 @@ def wrap_random(output: OutputGraph, value: random.Random, source: Source | None
 
 
 @rule(random.Random)
-def _random(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _random(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     seed = [*args, *kwargs.values()]
     if not seed or seed[0].is_exactly(None):
         raise GraphBreak("call", value="class Random without a seed")

@@ -28,18 +28,18 @@ from capture.variables.text.strings import format_value, to_repr, to_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Variable]:
-    def of_object(tx: Translator, value: ObjectVariable) -> Variable:
+    def of_object(tx: Interpreter, value: ObjectVariable) -> Variable:
         for method in methods:
             result = value.dunder(tx, method, [])
             if result is not None:
                 return result if method == methods[0] else CALLS[cls](tx, result)
         return raise_type_error(f"{cls.__name__}() {takes}, not '{value.cls.__name__}'")
 
-    def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    def make(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         if args and isinstance(args[0], TensorVariable):
             return args[0].call_method(tx, methods[0], list(args[1:]), kwargs)
         text = getattr(args[0], "base_value", None) if args else None
@@ -77,7 +77,7 @@ CALLS[complex] = _number(
 
 
 @rule(abs)
-def _abs(tx: Translator, value: Variable) -> Variable:
+def _abs(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, TensorVariable):
         return tx.output.call_function(tx, torch.abs, [value], {})
     if isinstance(value, NumpyVariable):
@@ -89,7 +89,7 @@ def _abs(tx: Translator, value: Variable) -> Variable:
 
 
 @rule(pow)
-def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
+def _pow(tx: Interpreter, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
     if modulus is not None:
         if isinstance(base, ObjectVariable):
             return base.call_method(tx, "__pow__", [exponent, modulus], {})
@@ -98,7 +98,7 @@ def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable |
 
 
 @rule(round)
-def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
+def _round(tx: Interpreter, value: Variable, digits: Variable | None = None) -> Variable:
     if isinstance(value, ObjectVariable):
         result = value.dunder(tx, "__round__", [] if digits is None else [digits])
         return result or raise_type_error(f"type {value.cls.__name__} doesn't define __round__ method")
@@ -109,7 +109,7 @@ def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> V
 
 
 @rule(divmod)
-def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
+def _divmod(tx: Interpreter, left: Variable, right: Variable) -> Variable:
     if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
         return user_operator(tx, "divmod()", "divmod", left, right)
     if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
@@ -121,7 +121,7 @@ def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
 
 @rule(str)
 def _str(
-    tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
+    tx: Interpreter, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
 ) -> Variable:
     if rest or kwargs:
         return fold(str, [value, *rest], kwargs)
@@ -129,17 +129,17 @@ def _str(
 
 
 @rule(repr)
-def _repr(tx: Translator, value: Variable) -> Variable:
+def _repr(tx: Interpreter, value: Variable) -> Variable:
     return text_of(tx, repr, [value]) if is_open(tx, value) else ConstantVariable(to_repr(tx, value))
 
 
 @rule(format)
-def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Variable:
+def _format(tx: Interpreter, value: Variable, spec: Variable | None = None) -> Variable:
     return format_value(tx, value, 0, spec)
 
 
 @rule(bytes)
-def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _bytes(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     """Bytes of numbers, text, and containers of these. The result is a constant."""
     if len(args) == 1 and isinstance(args[0], ObjectVariable) and args[0].has_class_attribute("__bytes__"):
         return args[0].call_method(tx, "__bytes__", [], {})
@@ -152,12 +152,12 @@ def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
 
 
 @rule(torch.sym_sqrt)
-def _sym_sqrt(tx: Translator, value: Variable) -> Variable:
+def _sym_sqrt(tx: Interpreter, value: Variable) -> Variable:
     return compute(math.sqrt, [value]) or fold(torch.sym_sqrt, [value], {})
 
 
 @rule(torch.arange)
-def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _arange(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     """`torch.arange`, whose result holds floats if an argument is `float(n)` or 1.0.
 
     The number of elements depends only on ints: a float that is a whole number becomes an int.
@@ -170,7 +170,7 @@ def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     return tx.output.call_function(tx, torch.arange, whole, keywords)
 
 
-def _whole_number(tx: Translator, value: Variable, of_sizes: bool) -> Variable:
+def _whole_number(tx: Interpreter, value: Variable, of_sizes: bool) -> Variable:
     """The size inside of `float(size)`, or the int that is equal to a constant float."""
     value = realize(value)
     if of_sizes and isinstance(value, ConstantVariable) and type(value.value) is float:

@@ -27,9 +27,9 @@ from capture.variables.core.wrap import wrap_class
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.sizes.symbols import Symbols
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -99,14 +99,14 @@ class SymbolicVariable(Variable):
     def as_node(self) -> Any:
         return self.symbols.node_of(self)
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         if self.function is None and isinstance(self.value, torch.SymFloat):
             is_not_zero = _compute(operator.ne, [self, ConstantVariable(0.0)])
             assert is_not_zero is not None
             return is_not_zero.truth(tx)
         return bool(decide(bool, self.value))
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
             return self
         if name == "__class__":
@@ -116,7 +116,7 @@ class SymbolicVariable(Variable):
         return ConstantVariable(self.as_constant()).get_attr(tx, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         function = getattr(operator, name, None) if name.startswith("__") else METHODS.get(name)
         if function is not None and not kwargs:
@@ -125,7 +125,7 @@ class SymbolicVariable(Variable):
                 return result
         return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return ConstantVariable(self.as_constant()).unpack(tx)
 
     def children(self) -> list[Variable]:

@@ -24,11 +24,11 @@ from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.tensors.tensor import TensorVariable
 
 
-def read(tx: Translator, name: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
+def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
     """Captures a method of a tensor that reads its values. None if Python has to read them."""
     rule = RULES.get(name)
     plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
@@ -46,19 +46,19 @@ DTYPES = frozenset(
 )
 
 
-def _item(tx: Translator, tensor: TensorVariable) -> Variable | None:
+def _item(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
     sizes = tensor.fake.shape
     if any(type(size) is not int or size != 1 for size in sizes):
         return None  # Python raises, or values decide whether it does
     return tx.output.call_method(tx, "item", [tensor], {})
 
 
-def _to_list(tx: Translator, tensor: TensorVariable) -> Variable | None:
+def _to_list(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
     """`x.tolist()`. It fixes sizes that are symbols, because a list has a fixed length."""
     return None if tx.output.unbacked.is_among(tensor.fake.shape) else _nested(tx, tensor)
 
 
-def _nested(tx: Translator, tensor: Variable) -> Variable:
+def _nested(tx: Interpreter, tensor: Variable) -> Variable:
     fake = tensor.fake  # type: ignore[attr-defined]
     if not fake.ndim:
         return tx.output.call_method(tx, "item", [tensor], {})
@@ -69,10 +69,10 @@ def _nested(tx: Translator, tensor: Variable) -> Variable:
     return ListVariable([_nested(tx, row) for row in rows])
 
 
-def _converted(kind: type) -> Callable[[Translator, TensorVariable], Variable | None]:
+def _converted(kind: type) -> Callable[[Interpreter, TensorVariable], Variable | None]:
     """The rule for `int(x)` or `float(x)`. A bool is no symbol from which a number can be made."""
 
-    def rule(tx: Translator, tensor: TensorVariable) -> Variable | None:
+    def rule(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
         if tensor.fake.dtype == torch.bool:
             return None
         number = _item(tx, tensor)
@@ -83,12 +83,12 @@ def _converted(kind: type) -> Callable[[Translator, TensorVariable], Variable | 
     return rule
 
 
-def _truth(tx: Translator, tensor: TensorVariable) -> Variable | None:
+def _truth(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
     number = _item(tx, tensor)
     return None if number is None else is_not_zero(number)
 
 
-def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
+def indices(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
     """The key of `tensor[key]`, with the numbers that torch reads from 0-d integer tensors in it."""
     if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
         return key
@@ -102,7 +102,7 @@ def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
     return _as_index(tx, key)
 
 
-def _as_index(tx: Translator, value: Variable) -> Variable:
+def _as_index(tx: Interpreter, value: Variable) -> Variable:
     if not isinstance(value, TensorVariable) or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
         return value
     number = read(tx, "item", value, [])
@@ -120,7 +120,7 @@ def is_not_zero(number: Variable) -> Variable | None:
     return compute(operator.ne, [number, ConstantVariable(number.python_type()(0))])
 
 
-RULES: dict[str, Callable[[Translator, TensorVariable], Variable | None]] = {
+RULES: dict[str, Callable[[Interpreter, TensorVariable], Variable | None]] = {
     "item": _item,
     "tolist": _to_list,
     "__int__": _converted(int),
@@ -130,7 +130,7 @@ RULES: dict[str, Callable[[Translator, TensorVariable], Variable | None]] = {
 
 
 def _narrow(
-    self: TensorVariable, tx: Translator, dim: Variable, start: Variable, length: Variable
+    self: TensorVariable, tx: Interpreter, dim: Variable, start: Variable, length: Variable
 ) -> Variable:
     return tx.output.call_method(tx, "narrow", [self, dim, indices(tx, self, start), length], {})
 

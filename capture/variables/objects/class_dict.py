@@ -20,8 +20,8 @@ from capture.variables.core.exception import ExceptionVariable
 from guards.sources import TypeAttrSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.objects.type_object import ClassVariable
 
 
@@ -42,10 +42,10 @@ class ClassDictVariable(Variable):
     def describe(self) -> str:
         return f"__dict__ of class {self.owner.cls.__name__}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def find(self, tx: Translator, key: Variable) -> Variable | None:
+    def find(self, tx: Interpreter, key: Variable) -> Variable | None:
         name = key.as_constant()
         if not isinstance(name, str):
             raise GraphBreak("method", name="__getitem__", value=self)
@@ -57,17 +57,17 @@ class ClassDictVariable(Variable):
             return None
         return tx.wrap(first, TypeAttrSource(self.owner.source, name) if self.owner.source else None)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         found = self.find(tx, key)
         if found is None:
             raise ObservedException(ExceptionVariable(KeyError, [key]))
         return found
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if kwargs or not 1 <= len(args) <= 2:
             raise missing_method(self, name)

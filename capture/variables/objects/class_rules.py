@@ -31,10 +31,10 @@ from guards.kinds.identity import ExactTypeGuard
 from guards.sources import HEAP_TYPE, ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def _classes(tx: Translator, value: Variable) -> Any:
+def _classes(tx: Interpreter, value: Variable) -> Any:
     """The second argument of isinstance as real classes."""
     if isinstance(value, TupleVariable):
         return tuple(_classes(tx, item) for item in value.unpack(tx))
@@ -56,7 +56,7 @@ def _is_plain_check(classes: Any) -> bool:
     )
 
 
-def _guard_registrations(tx: Translator, kinds: Any) -> None:
+def _guard_registrations(tx: Interpreter, kinds: Any) -> None:
     """Guards the token that any registration with an abstract base class changes.
 
     The base class answers for classes that were registered with it.
@@ -68,7 +68,7 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
         tx.output.guarding.state(abc.get_cache_token)
 
 
-def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
+def _guard_metaclasses(tx: Interpreter, kinds: Any, method: str) -> None:
     """Guards the metaclass of a class of the program, and the metaclass's method that answers."""
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
@@ -85,7 +85,7 @@ def _data_protocols(kinds: Any) -> list[Any]:
     return nested + [kind for kind in parts if getattr(kind, "_is_runtime_protocol", False)]
 
 
-def _has_members(tx: Translator, value: Variable, protocol: Any) -> bool:
+def _has_members(tx: Interpreter, value: Variable, protocol: Any) -> bool:
     """The answer of `Protocol.__instancecheck__`, member by member. Each member is guarded."""
     names = typing._get_protocol_attrs(protocol)  # type: ignore[attr-defined]
     for name in sorted(names):
@@ -101,7 +101,7 @@ def _has_members(tx: Translator, value: Variable, protocol: Any) -> bool:
 
 
 @rule(isinstance)
-def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
+def _isinstance(tx: Interpreter, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     if is_symbolic(value) or isinstance(value, SizeVariable):
         return _issubclass_of_type(value, kinds)
@@ -126,7 +126,7 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     return fold(isinstance, [_Held(real), _Held(kinds)], {})
 
 
-def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -> Variable:
+def _user_check(tx: Interpreter, name: str, value: Variable, classes: Variable) -> Variable:
     """Inlines `__instancecheck__` or `__subclasscheck__` of a metaclass."""
     if isinstance(classes, ClassVariable):
         if name == "__instancecheck__" and value.python_type() is classes.cls:
@@ -163,7 +163,7 @@ def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
     return isinstance(torch.empty(0, dtype=probe.dtype), kinds)
 
 
-def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
+def _is_marked(tx: Interpreter, tensor: TensorVariable, kinds: Any) -> bool:
     """Whether a plain tensor has the mark of one of torch's own kinds.
 
     `nn.Buffer(x)` only sets such a mark on `x`.
@@ -181,7 +181,7 @@ def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
 MARKS: dict[Any, str] = {torch.nn.Buffer: "_is_buffer", torch.nn.Parameter: "_is_param"}
 
 
-def has_mark(tx: Translator, tensor: TensorVariable, kind: Any) -> bool:
+def has_mark(tx: Interpreter, tensor: TensorVariable, kind: Any) -> bool:
     mark = tensor_attributes.load(tensor, tx, MARKS[kind])
     return mark is not None and mark.truth(tx)
 
@@ -195,7 +195,7 @@ def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
 
 
 @rule(issubclass)
-def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
+def _issubclass(tx: Interpreter, cls: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     _guard_registrations(tx, kinds)
     _guard_metaclasses(tx, kinds, "__subclasscheck__")
@@ -208,14 +208,14 @@ def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
 
 
 @rule(callable)
-def _callable(tx: Translator, value: Variable) -> Variable:
+def _callable(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable):
         return ConstantVariable(value.has_class_attribute("__call__"))
     return ConstantVariable(lookup_type(value.python_type(), "__call__") is not MISSING)
 
 
 @rule(type)
-def _type(tx: Translator, value: Variable, *rest: Variable, **kwargs: Variable) -> Variable:
+def _type(tx: Interpreter, value: Variable, *rest: Variable, **kwargs: Variable) -> Variable:
     if kwargs:
         raise GraphBreak("builtin", name="type", value=value)
     if rest:

@@ -28,13 +28,13 @@ from capture.variables.operations.refusals import error_of
 from capture.variables.tensors import tensor_subclass
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 
 
-def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
+def new_instance(tx: Interpreter, cls: ClassVariable) -> ObjectVariable:
     """`object.__new__(cls)`.
 
     Breaks for a class with a finalizer, because the moment when it runs depends on the last reference.
@@ -51,7 +51,7 @@ def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
 
 
 def _make_exception(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
     made_otherwise = isinstance(cls.cls.__new__, types.FunctionType)
@@ -98,7 +98,7 @@ def _is_plain_named_tuple(cls: type) -> bool:
 
 
 def _make_named_tuple(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     fields = field_names(cls.cls)
     values = dict(zip(fields, args)) | kwargs
@@ -115,7 +115,7 @@ def _named_tuple_base(cls: type) -> type:
 
 
 def _make_constant(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     return fold(cls.cls, args, kwargs)
 
@@ -128,7 +128,7 @@ def _is_plain_class(cls: type) -> bool:
 
 
 def _make_object(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     if (args or kwargs) and lookup_type(cls.cls, "__init__") is object.__init__:
         raise raise_new(TypeError, f"{cls.cls.__name__}() takes no arguments")
@@ -147,7 +147,7 @@ def _is_native_subclass(cls: type) -> bool:
 
 
 def _make_native_subclass(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     result = native_new(tx, native_base(cls.cls), cls, args, kwargs)
     result.call_method(tx, "__init__", args, kwargs)
@@ -156,7 +156,7 @@ def _make_native_subclass(
 
 @makes(object)
 def native_new(
-    tx: Translator, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`base.__new__(cls, *args, **kwargs)` for a built-in class."""
     if base is torch.Tensor or base is torch._C.TensorBase:
@@ -184,7 +184,7 @@ def _is_generic_new(cls: type) -> bool:
 
 
 def _make_by_new(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     new = class_value(tx, cls, lookup_type(cls.cls, "__new__").__func__, "__new__", "__func__")
     result = new.call(tx, [cls, *args], kwargs)

@@ -18,9 +18,8 @@ from guards.lookup import instance_dict
 from guards.sources import DictSource
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from capture.variables.objects.user_object import ObjectVariable
 
 
@@ -69,42 +68,42 @@ class InstanceDictVariable(DictVariable):
         """A new object for each call, because nothing counts the stores: each use reads them anew."""
         return object()
 
-    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+    def replay_stops_iterators(self, output: Output) -> bool:
         owner = self.owner
         real = instance_dict(owner.value) if owner.value is not None else None
         anew = any(output.side_effects.is_set_anew(owner, name) for name in owner.attributes)
         return anew or list(real or ()) != list(self.entries)
 
-    def guard_keys(self, output: OutputGraph) -> None:
+    def guard_keys(self, output: Output) -> None:
         owner = self.owner
         if owner.value is not None and owner.source is not None:
             output.guards.add(DictKeysGuard.of(DictSource(owner.source), instance_dict(owner.value) or {}))
 
-    def find(self, tx: Translator, key: Variable) -> Variable | None:
+    def find(self, tx: Interpreter, key: Variable) -> Variable | None:
         name = key.as_constant()
         return self.owner.instance_attribute(tx, name) if isinstance(name, str) else None
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         self.guard_keys(tx.output)
         return [k for k, _ in self.entries.values()]
 
-    def values(self, tx: Translator) -> list[Variable]:
+    def values(self, tx: Interpreter) -> list[Variable]:
         self.guard_keys(tx.output)
         return [v.realize() if isinstance(v, LazyVariable) else v for _, v in self.entries.values()]
 
-    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+    def set_item(self, tx: Interpreter, key: Variable, value: Variable) -> None:
         if not isinstance(key.as_constant(), str):
             raise GraphBreak("set_attr", value=self.owner, name=repr(key.as_constant()))
         tx.output.side_effects.store_attr(self.owner, key.as_constant(), value)
 
-    def del_item(self, tx: Translator, key: Variable) -> Variable:
+    def del_item(self, tx: Interpreter, key: Variable) -> Variable:
         value = self.find(tx, key)
         if value is None:
             raise raise_new(KeyError, key.as_constant())
         tx.output.side_effects.delete_attr(self.owner, key.as_constant())
         return value
 
-    def clear(self, tx: Translator) -> None:
+    def clear(self, tx: Interpreter) -> None:
         for key in self.unpack(tx):
             self.del_item(tx, key)
 

@@ -26,12 +26,12 @@ from capture.variables.operations.equality import sort_items
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 CO_OPTIMIZED = 0x01
 
 
-def bound_variables(tx: Translator) -> Iterator[tuple[str, Variable | None]]:
+def bound_variables(tx: Interpreter) -> Iterator[tuple[str, Variable | None]]:
     """All names of the code, in the order in which Python stores them. An unbound name has None."""
     code = tx.code
     for name in code.co_varnames:
@@ -41,7 +41,7 @@ def bound_variables(tx: Translator) -> Iterator[tuple[str, Variable | None]]:
             yield name, tx.cells[name].contents
 
 
-def namespace(tx: Translator, function: str) -> DictVariable:
+def namespace(tx: Interpreter, function: str) -> DictVariable:
     if not tx.code.co_flags & CO_OPTIMIZED:
         raise GraphBreak("builtin", name=function, value="the body of a class")
     if tx.namespace is None:
@@ -55,17 +55,17 @@ def namespace(tx: Translator, function: str) -> DictVariable:
 
 
 @rule(builtins.locals)
-def _locals(tx: Translator) -> Variable:
+def _locals(tx: Interpreter) -> Variable:
     return namespace(tx, "locals")
 
 
 @rule(vars)
-def _vars(tx: Translator, value: Variable | None = None) -> Variable:
+def _vars(tx: Interpreter, value: Variable | None = None) -> Variable:
     return namespace(tx, "vars") if value is None else value.get_attr(tx, "__dict__")
 
 
 @rule(builtins.dir)
-def _dir(tx: Translator, *args: Variable) -> Variable:
+def _dir(tx: Interpreter, *args: Variable) -> Variable:
     if (
         len(args) == 1
         and isinstance(args[0], ObjectVariable)
@@ -79,5 +79,5 @@ def _dir(tx: Translator, *args: Variable) -> Variable:
 
 
 @rule(builtins.globals, builtins.exec, builtins.eval)
-def _namespace(tx: Translator, *args: Variable) -> Variable:
+def _namespace(tx: Interpreter, *args: Variable) -> Variable:
     raise GraphBreak("builtin", name="globals, exec or eval", value=describe_all(list(args)))

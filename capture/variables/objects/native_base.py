@@ -20,8 +20,8 @@ from capture.variables.core.rules import CALLS
 from capture.variables.core.wrap import class_constant
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.objects.user_object import ObjectVariable
 
 #: Built-in classes whose `__new__` takes the contents.
@@ -50,7 +50,7 @@ def maker_of(cls: type) -> Any:
 
 
 def new_base_value(
-    tx: Translator, base: type, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, base: type, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
     """The built-in part that `base.__new__` makes of its arguments. None for `object`."""
     if base is object:

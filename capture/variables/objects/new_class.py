@@ -39,8 +39,8 @@ from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 PLAIN_METACLASSES = (type, abc.ABCMeta)
 
@@ -50,7 +50,7 @@ class NewClassVariable(ClassVariable):
 
     mutable = True
 
-    def __init__(self, tx: Translator, cls: type) -> None:
+    def __init__(self, tx: Interpreter, cls: type) -> None:
         super().__init__(cls, None)
         self.born = tx.output.root_step
         tx.output.objects.remember(cls, self)
@@ -58,12 +58,12 @@ class NewClassVariable(ClassVariable):
     def real_value(self) -> Any:
         return self.cls
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__annotations__" and name in vars(self.cls):
             return tx.wrap(vars(self.cls)[name], None)
         return super().get_attr(tx, name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if lookup_type(type(self.cls), "__setattr__") is not type.__setattr__:
             raise GraphBreak("set_attr", value=self, name=name)
         type.__setattr__(self.cls, name, stand_in(tx, value))
@@ -85,14 +85,14 @@ class DescriptorVariable(Variable):
     def python_type(self) -> type:
         return self.kind
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if self.kind is property and name in ACCESSORS:
             return BoundMethodVariable(_Accessor(ACCESSORS.index(name)), self)
         if self.kind is not property and name in ("__func__", "__wrapped__"):
             return self.args[0]
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if self.kind is not staticmethod:
             raise GraphBreak("call", value=self)
         return self.args[0].call(tx, args, kwargs)
@@ -114,7 +114,7 @@ class _Accessor(Variable):
         super().__init__(None)
         self.place = place
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         made, function = args
         assert isinstance(made, DescriptorVariable)
         functions = [*made.args, *[ConstantVariable(None)] * (3 - len(made.args))]
@@ -137,7 +137,7 @@ class ValueStandIn:
     """Stands in a class for a value of the frame that does not influence attribute look-up."""
 
 
-def stand_in(tx: Translator, value: Variable) -> Any:
+def stand_in(tx: Interpreter, value: Variable) -> Any:
     """The object that represents `value` in the stand-in of a class."""
     value = tx.output.objects.resolve(value)
     if isinstance(value, NestedFunctionVariable):
@@ -165,7 +165,7 @@ def stand_in(tx: Translator, value: Variable) -> Any:
 
 
 def make_class(
-    tx: Translator, metaclass: type, name: str, bases: tuple[Any, ...], namespace: dict[str, Variable]
+    tx: Interpreter, metaclass: type, name: str, bases: tuple[Any, ...], namespace: dict[str, Variable]
 ) -> NewClassVariable:
     """`metaclass(name, bases, namespace)`. Breaks if that would run other code of the program."""
     written, bases = bases, types.resolve_bases(bases)
@@ -201,7 +201,7 @@ def _bases(values: list[Variable]) -> tuple[Any, ...]:
 
 @rule(builtins.__build_class__)
 def _build_class(
-    tx: Translator, body: Variable, name: Variable, *bases: Variable, metaclass: Variable | None = None
+    tx: Interpreter, body: Variable, name: Variable, *bases: Variable, metaclass: Variable | None = None
 ) -> Variable:
     if not isinstance(body, NestedFunctionVariable):  # the program calls it by name with its own function
         raise GraphBreak("builtin", name="__build_class__", value=body)
@@ -214,7 +214,7 @@ def _build_class(
     return result
 
 
-def make_by_type(tx: Translator, name: Variable, bases: Variable, namespace: Variable) -> Variable:
+def make_by_type(tx: Interpreter, name: Variable, bases: Variable, namespace: Variable) -> Variable:
     """`type(name, bases, namespace)`."""
     values = {key.as_constant(): value for key, value in pairs_of(tx, namespace)}
     values.setdefault("__module__", ConstantVariable(tx.scope.globals.get("__name__")))
@@ -222,7 +222,7 @@ def make_by_type(tx: Translator, name: Variable, bases: Variable, namespace: Var
 
 
 @rule(collections.namedtuple)
-def _namedtuple(tx: Translator, name: Variable, fields: Variable, **kwargs: Variable) -> Variable:
+def _namedtuple(tx: Interpreter, name: Variable, fields: Variable, **kwargs: Variable) -> Variable:
     try:
         names = _constant_or_list(tx, fields)
         options = {key: _constant_or_list(tx, value) for key, value in kwargs.items()}
@@ -236,5 +236,5 @@ def _namedtuple(tx: Translator, name: Variable, fields: Variable, **kwargs: Vari
     return NewClassVariable(tx, made)
 
 
-def _constant_or_list(tx: Translator, value: Variable) -> Any:
+def _constant_or_list(tx: Interpreter, value: Variable) -> Any:
     return value.as_constant() if value.is_constant() else [item.as_constant() for item in value.unpack(tx)]

@@ -19,21 +19,21 @@ from capture.variables.objects import copy_polyfills
 from capture.variables.operations.equality import same_object
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.objects.user_object import ObjectVariable
 
 
-def _set_attribute(tx: Translator, owner: ObjectVariable, name: Variable, value: Variable) -> Variable:
+def _set_attribute(tx: Interpreter, owner: ObjectVariable, name: Variable, value: Variable) -> Variable:
     owner.generic_set_attr(tx, name.as_constant(), value)
     return ConstantVariable(None)
 
 
-def _delete_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
+def _delete_attribute(tx: Interpreter, owner: ObjectVariable, name: Variable) -> Variable:
     owner.generic_del_attr(tx, name.as_constant())
     return ConstantVariable(None)
 
 
-def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
+def _get_attribute(tx: Interpreter, owner: ObjectVariable, name: Variable) -> Variable:
     found = owner.generic_get_attr(tx, name.as_constant())
     if found is None:
         raise raise_new(
@@ -42,7 +42,7 @@ def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Var
     return found
 
 
-def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
+def _init(tx: Interpreter, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
     if args or kwargs:
         text = "takes exactly one argument (the instance to initialize)"
         if lookup_type(owner.cls, "__init__") is not object.__init__:
@@ -52,34 +52,34 @@ def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Vari
     return ConstantVariable(None)
 
 
-def _equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+def _equals(tx: Interpreter, owner: ObjectVariable, other: Variable) -> Variable:
     return ConstantVariable(True if same_object(tx, owner, other) else NotImplemented)
 
 
-def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+def _not_equals(tx: Interpreter, owner: ObjectVariable, other: Variable) -> Variable:
     result = owner.call_method(tx, "__eq__", [other], {})
     return result if result.is_exactly(NotImplemented) else ConstantVariable(not result.truth(tx))
 
 
-def _namespaces_equal(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+def _namespaces_equal(tx: Interpreter, owner: ObjectVariable, other: Variable) -> Variable:
     if not issubclass(other.python_type(), types.SimpleNamespace):
         return ConstantVariable(NotImplemented)
     return tx.compare("==", owner.get_attr(tx, "__dict__"), other.get_attr(tx, "__dict__"))
 
 
-def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+def _not_ordered(tx: Interpreter, owner: ObjectVariable, other: Variable) -> Variable:
     return ConstantVariable(NotImplemented)
 
 
-def _reduce_ex(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
+def _reduce_ex(tx: Interpreter, owner: ObjectVariable, *args: Variable) -> Variable:
     return tx.wrap_function(copy_polyfills.reduce_ex).call(tx, [owner, *args], {})
 
 
-def _reduce(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
+def _reduce(tx: Interpreter, owner: ObjectVariable, *args: Variable) -> Variable:
     return tx.wrap_function(copy_polyfills.reduce).call(tx, [owner, *args], {})
 
 
-def _get_state(tx: Translator, owner: ObjectVariable) -> Variable:
+def _get_state(tx: Interpreter, owner: ObjectVariable) -> Variable:
     names = copyreg._slotnames(owner.cls)  # type: ignore[attr-defined]
     return tx.wrap_function(copy_polyfills.getstate).call(
         tx, [owner, make(tuple, [*map(ConstantVariable, names)])], {}

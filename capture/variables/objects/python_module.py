@@ -22,7 +22,7 @@ from guards.kinds.containers import DictContainsGuard
 from guards.sources import ConstantSource, DictItemSource, DictSource, ModuleAttrSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -40,10 +40,10 @@ class PythonModuleVariable(Variable):
     def describe(self) -> str:
         return f"module {self.module.__name__}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         namespace = self.module.__dict__
         tx.output.objects.check_namespace(namespace)
         override = tx.output.side_effects.pending_global(namespace, name)
@@ -67,7 +67,7 @@ class PythonModuleVariable(Variable):
             return wrap(tx.output, value, ConstantSource(value))
         raise GraphBreak("get_attr", value=self, name=name)
 
-    def check_class(self, tx: Translator, name: str) -> None:
+    def check_class(self, tx: Interpreter, name: str) -> None:
         """Breaks if the module has its own class, and that class finds the name outside of the dict."""
         cls = type(self.module)
         if cls is types.ModuleType:
@@ -87,6 +87,6 @@ class PythonModuleVariable(Variable):
             return ModuleAttrSource(self.source, name)
         return DictItemSource(DictSource(self.source), name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         tx.output.objects.check_no_dict_of(self.module.__dict__)
         tx.output.side_effects.store_global(self.module.__dict__, name, value)

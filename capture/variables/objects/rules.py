@@ -18,7 +18,7 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.rich_comparison import compare
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 def _checked_length(value: Any) -> int:
@@ -27,7 +27,7 @@ def _checked_length(value: Any) -> int:
 
 
 @rule(len)
-def _len(tx: Translator, value: Variable) -> Variable:
+def _len(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable):
         made = value.len_variable(tx)
         is_size = is_symbolic(made) and made.python_type() is int
@@ -51,7 +51,7 @@ def _attribute_name(name: Variable) -> str:
 
 
 @rule(getattr)
-def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable | None = None) -> Variable:
+def _getattr(tx: Interpreter, value: Variable, name: Variable, default: Variable | None = None) -> Variable:
     try:
         return value.get_attr(tx, _attribute_name(name))
     except ObservedException as raised:
@@ -61,7 +61,7 @@ def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable 
 
 
 @rule(hasattr)
-def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+def _hasattr(tx: Interpreter, value: Variable, name: Variable) -> Variable:
     try:
         value.get_attr(tx, _attribute_name(name))
     except ObservedException as raised:
@@ -72,24 +72,24 @@ def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
 
 
 @rule(setattr)
-def _setattr(tx: Translator, value: Variable, name: Variable, new: Variable) -> Variable:
+def _setattr(tx: Interpreter, value: Variable, name: Variable, new: Variable) -> Variable:
     value.set_attr(tx, _attribute_name(name), new)
     return NONE
 
 
 @rule(delattr)
-def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+def _delattr(tx: Interpreter, value: Variable, name: Variable) -> Variable:
     value.del_attr(tx, _attribute_name(name))
     return NONE
 
 
 @rule(id)
-def _id(tx: Translator, value: Variable) -> Variable:
+def _id(tx: Interpreter, value: Variable) -> Variable:
     return IdentityVariable(tx, realize(value))
 
 
 @rule(hash)
-def _hash(tx: Translator, value: Variable) -> Variable:
+def _hash(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
         return value.call_method(tx, "__hash__", [], {})
     return fold(hash, [value], {})

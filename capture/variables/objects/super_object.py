@@ -22,7 +22,7 @@ from guards.sources import AttrSource, ConstantSource, Source, TypeAttrSource
 from guards.values import ObjectRef
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 MISSING: Any = object()
 
@@ -41,7 +41,7 @@ class SuperVariable(Variable):
     def describe(self) -> str:
         return f"super({self.after.__name__}, {self.owner.describe()})"
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         cls = self.owner.python_type() if self.is_bound() else self.owner.real_value()
         found = find_after(cls, self.after, name)
         if found is MISSING:
@@ -52,7 +52,7 @@ class SuperVariable(Variable):
         """Whether the owner is an instance of the class. A class as owner is one of its metaclass."""
         return not isinstance(self.owner, ClassVariable) or self.after not in self.owner.cls.__mro__
 
-    def _bind(self, tx: Translator, found: Any, name: str) -> Variable:
+    def _bind(self, tx: Interpreter, found: Any, name: str) -> Variable:
         owner = self.owner
         if isinstance(found, types.FunctionType):
             function = tx.wrap(found, self._source(tx, name, found))
@@ -78,7 +78,7 @@ class SuperVariable(Variable):
             return _refuse(self, name)
         return tx.wrap(found, self._source(tx, name, found))
 
-    def _source(self, tx: Translator, name: str, found: Any, field: str | None = None) -> Source:
+    def _source(self, tx: Interpreter, name: str, found: Any, field: str | None = None) -> Source:
         owner = self.owner
         classes = tx.output.guarding.class_source(owner) if self.is_bound() else owner.source
         if classes is None:
@@ -98,7 +98,7 @@ class _BuiltinNew(Variable):
         super().__init__()
         self.base = base
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not args:
             raise GraphBreak("call", value=f"{self.base.__name__}.__new__")
         return native_new(tx, self.base, args[0], args[1:], kwargs)
@@ -115,7 +115,7 @@ def find_after(cls: type, after: type, name: str) -> Any:
 
 
 @rule(super)
-def _super(tx: Translator, cls: Variable | None = None, owner: Variable | None = None) -> Variable:
+def _super(tx: Interpreter, cls: Variable | None = None, owner: Variable | None = None) -> Variable:
     if cls is None:
         cell = tx.cells.get("__class__")
         if cell is None:

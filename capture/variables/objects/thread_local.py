@@ -20,8 +20,8 @@ from capture.variables.core.exception import raise_new
 from guards.sources import Source, ThreadDictSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.variables.containers.mapping import DictVariable
+    from capture.variables.core.protocols import Interpreter
 
 
 class ThreadLocalVariable(Variable):
@@ -37,15 +37,15 @@ class ThreadLocalVariable(Variable):
     def real_value(self) -> Any:
         return self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def _namespace(self, tx: Translator) -> DictVariable:
+    def _namespace(self, tx: Interpreter) -> DictVariable:
         namespace = tx.wrap(vars(self.value), ThreadDictSource(self.value))
         assert isinstance(namespace, DictVariable)
         return namespace
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__dict__":
             return self._namespace(tx)
         if lookup_type(threading.local, name) is not MISSING:
@@ -55,11 +55,11 @@ class ThreadLocalVariable(Variable):
             raise raise_new(AttributeError, f"'_thread._local' object has no attribute '{name}'")
         return found
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         if lookup_type(threading.local, name) is not MISSING:
             raise GraphBreak("set_attr", value=self, name=name)
         self._namespace(tx).set_item(tx, ConstantVariable(name), value)
 
-    def del_attr(self, tx: Translator, name: str) -> None:
+    def del_attr(self, tx: Interpreter, name: str) -> None:
         self.get_attr(tx, name)  # raises if there is no such attribute
         self._namespace(tx).del_item(tx, ConstantVariable(name))

@@ -42,8 +42,8 @@ from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
 from guards.sources import CLASS_NAMES, HEAP_TYPE, AttrSource, ClassNameSource, TypeAttrSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: `int.x = 1` raises
@@ -75,14 +75,14 @@ class ClassVariable(Variable):
     def as_proxy(self) -> Any:
         return self.cls
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         result = self.dunder(tx, "__bool__", [])
         if result is not None:
             return answer_of_bool(tx, result)
         length = self.dunder(tx, "__len__", [])
         return True if length is None else length.truth(tx)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in CLASS_CONSTANTS:
             return self._constant(tx, name)
         if name == "__class__":
@@ -127,14 +127,14 @@ class ClassVariable(Variable):
             return call_descriptor(tx, self, self.cls, found, name)
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
-    def _constant(self, tx: Translator, name: str) -> Variable:
+    def _constant(self, tx: Interpreter, name: str) -> Variable:
         if self.source is None or not self.cls.__flags__ & HEAP_TYPE:
             return ConstantVariable(getattr(self.cls, name))
         if name in CLASS_NAMES:
             return wrap(tx.output, getattr(self.cls, name), ClassNameSource(self.source, name))
         return wrap(tx.output, lookup_type(self.cls, name), TypeAttrSource(self.source, name))
 
-    def _from_metaclass(self, tx: Translator, name: str, meta: Any) -> Variable:
+    def _from_metaclass(self, tx: Interpreter, name: str, meta: Any) -> Variable:
         tx.output.guarding.class_entry(self, self.cls, name)
         if meta is MISSING:
             getter = self.meta_entry(tx, "__getattr__")
@@ -149,10 +149,10 @@ class ClassVariable(Variable):
             return class_value(tx, self.metaclass(tx), meta, name)
         raise GraphBreak("property", name=name, value=self)
 
-    def metaclass(self, tx: Translator) -> Variable:
+    def metaclass(self, tx: Interpreter) -> Variable:
         return wrap_class(tx.output, type(self.cls))
 
-    def meta_entry(self, tx: Translator, name: str) -> Any:
+    def meta_entry(self, tx: Interpreter, name: str) -> Any:
         """The raw entry of the metaclass under a guard; MISSING if there is none."""
         tx.output.guarding.class_entry(self.metaclass(tx), type(self.cls), name)
         return lookup_type(type(self.cls), name)
@@ -161,14 +161,14 @@ class ClassVariable(Variable):
         """Whether the metaclass has an operator written in Python."""
         return isinstance(lookup_type(type(self.cls), name), types.FunctionType)
 
-    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+    def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
         """Calls an operator on the class itself; None if its metaclass defines none in Python."""
         found = self.meta_entry(tx, name)
         if not isinstance(found, types.FunctionType):
             return None
         return class_value(tx, self.metaclass(tx), found, name).call(tx, [self, *args], {})
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         result = self.dunder(tx, "__len__", [])
         if result is None:
             raise raise_new(TypeError, f"object of type '{type(self.cls).__name__}' has no len()")
@@ -176,11 +176,11 @@ class ClassVariable(Variable):
         assert isinstance(value, int)
         return value
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         result = None if isinstance(self.cls, enum.EnumMeta) else self.dunder(tx, "__iter__", [])
         return result if result is not None else super().iterate(tx)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         # The break is at the statement, because the program may catch the error there.
         if self.cls.__flags__ & IMMUTABLE_TYPE:
             raise GraphBreak("set_attr", value=self, name=name)
@@ -191,7 +191,7 @@ class ClassVariable(Variable):
         note_pending(self.cls, name)
         tx.output.side_effects.store_attr(self, name, value)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         if self.meta_entry(tx, "__getitem__") is enum.EnumMeta.__getitem__:
             return fold(functools.partial(enum.EnumMeta.__getitem__, self.cls), [key], {})
         own = self.dunder(tx, "__getitem__", [key])
@@ -204,18 +204,18 @@ class ClassVariable(Variable):
             return subscript(self, self.real_value(), key)
         raise raise_new(TypeError, f"type '{self.cls.__name__}' is not subscriptable")
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         if isinstance(self.cls, enum.EnumMeta):
             return [ConstantVariable(member) for member in list[Any](self.cls)]
         return super().unpack(tx)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         own = self.meta_entry(tx, "__call__")
         if isinstance(own, types.FunctionType) and not isinstance(self.cls, enum.EnumMeta):
             return class_value(tx, self.metaclass(tx), own, "__call__").call(tx, [self, *args], kwargs)
         return self.make_instance(tx, args, kwargs)
 
-    def make_instance(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def make_instance(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """`type.__call__`."""
         handler = CALLS.get(self.cls)
         if handler is not None:
@@ -232,7 +232,7 @@ class ClassVariable(Variable):
         raise GraphBreak("call", value=self)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in ("mro", "__subclasses__", "__instancecheck__", "__subclasscheck__"):
             raise GraphBreak("method", name=name, value=self)

@@ -47,9 +47,8 @@ from guards.sources import HEAP_TYPE, AttrSource, DictItemSource, DictSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 TUPLE_GETTER: type = collections._tuplegetter  # type: ignore[attr-defined]
@@ -62,7 +61,7 @@ class ObjectVariable(Variable):
     has_own_methods = True
 
     def __init__(
-        self, cls: type, value: Any = None, source: Source | None = None, output: OutputGraph | None = None
+        self, cls: type, value: Any = None, source: Source | None = None, output: Output | None = None
     ) -> None:
         super().__init__(source)
         self.cls = cls
@@ -116,7 +115,7 @@ class ObjectVariable(Variable):
 
     # --- attributes ---
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         reader = self.class_entry("__getattribute__")
         if reads_attributes_plainly(reader):
             found = self.generic_get_attr(tx, name)
@@ -134,7 +133,7 @@ class ObjectVariable(Variable):
                 return self.fallback_get_attr(tx, name)
             raise
 
-    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+    def fallback_get_attr(self, tx: Interpreter, name: str) -> Variable:
         """The look-up after the attribute was not found: `__getattr__`, else AttributeError."""
         if name != "__dict__":  # the layout of the class decides it, and the layout can't change
             self.class_entry(name)
@@ -143,7 +142,7 @@ class ObjectVariable(Variable):
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
         raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
 
-    def generic_get_attr(self, tx: Translator, name: str) -> Variable | None:
+    def generic_get_attr(self, tx: Interpreter, name: str) -> Variable | None:
         """`object.__getattribute__`. None if that raises AttributeError."""
         if name == "__class__" and isinstance(self.class_entry(name), types.GetSetDescriptorType):
             return wrap_class(tx.output, self.cls)
@@ -159,14 +158,14 @@ class ObjectVariable(Variable):
             return None
         return class_attribute(tx, self, self.cls, name)
 
-    def guard_no_data_descriptor(self, tx: Translator, name: str, found: Any) -> None:
+    def guard_no_data_descriptor(self, tx: Interpreter, name: str, found: Any) -> None:
         """Guards that the entry of the class has no `__set__` and no `__delete__`: with one it would win."""
         if type(found).__flags__ & HEAP_TYPE:
             descriptor = class_value(tx, self, found, name)
             for method in ("__set__", "__delete__"):
                 tx.output.guarding.class_entry(descriptor, type(found), method)
 
-    def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
+    def descriptor_entry(self, tx: Interpreter, name: str, method: str) -> Any:
         """The entry of the class for a name that is stored or deleted.
 
         Guards cover the entry, and whether it has that method of a descriptor.
@@ -176,7 +175,7 @@ class ObjectVariable(Variable):
             tx.output.guarding.class_entry(class_value(tx, self, found, name), type(found), method)
         return found
 
-    def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
+    def instance_attribute(self, tx: Interpreter, name: str) -> Variable | None:
         """The entry of the instance dict: the frame's store, else the value from before."""
         if name in self.attributes:
             pending = self.attributes[name]
@@ -211,7 +210,7 @@ class ObjectVariable(Variable):
         """Whether reading the attribute gives the entry of the instance dict."""
         return self.reads_attributes_plainly() and not is_data_descriptor(lookup_type(self.cls, name))
 
-    def guard_lacks(self, tx: Translator, name: str) -> None:
+    def guard_lacks(self, tx: Interpreter, name: str) -> None:
         """Guards that the instance dict does not have the entry."""
         if self.shows_entry(name) or self.source is None:
             tx.output.guarding.no_attribute(self, name)
@@ -225,7 +224,7 @@ class ObjectVariable(Variable):
             self.namespace = weakref.ref(namespace)
         return namespace
 
-    def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
+    def read_descriptor(self, tx: Interpreter, name: str, found: Any) -> Variable:
         if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return self.dict_variable()
         if isinstance(found, property):
@@ -259,14 +258,14 @@ class ObjectVariable(Variable):
             return call_descriptor(tx, self, self.cls, found, name)
         raise GraphBreak("property", name=name, value=self)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         setter = self.class_entry("__setattr__")
         if setter in plain_setattr():
             self.generic_set_attr(tx, name, value)
         else:
             class_value(tx, self, setter, "__setattr__").call(tx, [self, ConstantVariable(name), value], {})
 
-    def generic_set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def generic_set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         """`object.__setattr__`."""
         found = self.descriptor_entry(tx, name, "__set__")
         if isinstance(found, property):
@@ -291,14 +290,14 @@ class ObjectVariable(Variable):
             raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         tx.output.side_effects.store_attr(self, name, value)
 
-    def del_attr(self, tx: Translator, name: str) -> None:
+    def del_attr(self, tx: Interpreter, name: str) -> None:
         deleter = self.class_entry("__delattr__")
         if deleter in plain_setattr():
             self.generic_del_attr(tx, name)
         else:
             class_value(tx, self, deleter, "__delattr__").call(tx, [self, ConstantVariable(name)], {})
 
-    def generic_del_attr(self, tx: Translator, name: str) -> None:
+    def generic_del_attr(self, tx: Interpreter, name: str) -> None:
         """`object.__delattr__`: the deleter of a descriptor, else the entry of the instance dict or slot."""
         found = self.descriptor_entry(tx, name, "__delete__")
         if isinstance(found, property):
@@ -323,13 +322,13 @@ class ObjectVariable(Variable):
 
     # --- operations through dunder methods ---
 
-    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+    def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
         if not self.has_class_attribute(name):
             return None
         return self.call_method(tx, name, args, {})
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         entry = self.class_entry(name) if name in OBJECT_METHOD_NAMES else None
         special = OBJECT_METHODS.get(entry) if isinstance(entry, Hashable) else None
@@ -341,25 +340,25 @@ class ObjectVariable(Variable):
                 return found.call(tx, args, kwargs)
         return self.get_attr(tx, name).call(tx, args, kwargs)
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         result = self.dunder(tx, "__bool__", [])
         if result is None:
             result = self.dunder(tx, "__len__", [])
             return True if result is None else result.truth(tx)
         return answer_of_bool(tx, result)
 
-    def len_variable(self, tx: Translator) -> Variable:
+    def len_variable(self, tx: Interpreter) -> Variable:
         result = self.dunder(tx, "__len__", [])
         if result is None:
             raise raise_new(TypeError, f"object of type '{self.cls.__name__}' has no len()")
         return result
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         value = self.len_variable(tx).as_constant()
         assert isinstance(value, int)
         return value
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         if not self.has_class_attribute("__getitem__"):
             raise raise_new(TypeError, f"'{self.cls.__name__}' object is not subscriptable")
         if self.cls.__module__ == "typing" and self.source is not None:
@@ -367,12 +366,12 @@ class ObjectVariable(Variable):
             return make(types.GenericAlias, self, self.value, key)
         return self.call_method(tx, "__getitem__", [key], {})
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not self.has_class_attribute("__call__"):
             raise raise_new(TypeError, f"'{self.cls.__name__}' object is not callable")
         return self.call_method(tx, "__call__", args, kwargs)
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         if self.has_class_attribute("__iter__"):
             result = self.call_method(tx, "__iter__", [], {})
             if not hasattr(result.python_type(), "__next__"):
@@ -383,7 +382,7 @@ class ObjectVariable(Variable):
             return IndexProtocolIterator(self)
         raise raise_new(TypeError, f"'{self.cls.__name__}' object is not iterable")
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.iterate(tx).unpack(tx)
 
     # --- output ---
@@ -408,7 +407,7 @@ def _is_field_of_base(found: Any) -> bool:
     return isinstance(found, types.MemberDescriptorType) and found.__objclass__ is collections.defaultdict
 
 
-def answer_of_bool(tx: Translator, result: Variable) -> bool:
+def answer_of_bool(tx: Interpreter, result: Variable) -> bool:
     """The result of a `__bool__` written in Python. Python takes nothing but a bool."""
     if result.python_type() is not bool:
         raise raise_new(TypeError, f"__bool__ should return bool, returned {result.python_type().__name__}")

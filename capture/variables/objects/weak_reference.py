@@ -18,8 +18,8 @@ from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import LocalSource, WeakrefSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -36,10 +36,10 @@ class WeakReferenceVariable(Variable):
     def real_value(self) -> Any:
         return self.reference
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         target = self.reference()
         assert self.source is not None
         passed = isinstance(self.source.root, LocalSource)
@@ -56,7 +56,7 @@ class WeakReferenceVariable(Variable):
         return tx.wrap(target, WeakrefSource(self.source))
 
 
-def may_have_ended(tx: Translator, target: Any) -> bool:
+def may_have_ended(tx: Interpreter, target: Any) -> bool:
     """Whether the frame may have dropped the last reference to an existing object.
 
     Such an object lives on, because its end is delayed to the next break. The frame drops a reference when a
@@ -75,7 +75,7 @@ def may_have_ended(tx: Translator, target: Any) -> bool:
     return not isinstance(target, dict) and tx.output.side_effects.may_let_go()
 
 
-def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
+def _is_object(tx: Interpreter, variable: Variable | None, target: Any) -> bool:
     if isinstance(variable, LazyVariable):
         return variable.value is target
     return variable is not None and tx.output.objects.resolve(variable) is tx.output.objects.known(target)
@@ -90,7 +90,7 @@ class NewWeakReference(Variable):
     identity_known = False
     never_none = True
 
-    def __init__(self, tx: Translator, target: Variable) -> None:
+    def __init__(self, tx: Interpreter, target: Variable) -> None:
         super().__init__(None)
         self.target = target
         self.born = tx.output.root_step
@@ -101,10 +101,10 @@ class NewWeakReference(Variable):
     def describe(self) -> str:
         return f"weak reference to {self.target.describe()}"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         locals_of_frames = (frame.locals.values() for frame in tx.chain())
         held = any(
             tx.output.objects.resolve(value) is self.target for values in locals_of_frames for value in values
@@ -126,7 +126,7 @@ class NewWeakReference(Variable):
 
 
 @rule(weakref.ref)
-def _weak_reference(tx: Translator, target: Variable, *callback: Variable) -> Variable:
+def _weak_reference(tx: Interpreter, target: Variable, *callback: Variable) -> Variable:
     target = tx.output.objects.resolve(realize(target))
     referable = isinstance(target, (TensorVariable, ObjectVariable))
     if callback or not referable or target.python_type().__weakrefoffset__ == 0:

@@ -37,28 +37,28 @@ from guards.lookup import instance_dict, isinstance_raw
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
+    from capture.variables.core.protocols import Output
     from capture.variables.objects.user_object import ObjectVariable
 
 
 @wraps(types.ModuleType)
-def wrap_python_module(output: OutputGraph, value: types.ModuleType, source: Source | None) -> Variable:
+def wrap_python_module(output: Output, value: types.ModuleType, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return PythonModuleVariable(value, ConstantSource(value))
 
 
-def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variable:
+def wrap_type(output: Output, value: type, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ClassVariable(value, ConstantSource(value))
 
 
-def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_enum(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ConstantVariable(value, None)
 
 
 @wraps(re.Pattern, re.Match)
-def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_expression(output: Output, value: Any, source: Source | None) -> Variable:
     """A pattern, or a match that the translation made, is known by identity. Each call has another match."""
     if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
         guard_type(output, value, source)
@@ -68,25 +68,25 @@ def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> V
 
 
 @wraps(weakref.ProxyType, weakref.CallableProxyType)
-def wrap_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_proxy(output: Output, value: Any, source: Source | None) -> Variable:
     """An opaque variable. Its class is not read, because a proxy answers for an object that may be gone."""
     guard_type(output, value, source)
     return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
 
 
 @wraps(weakref.ref)
-def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
+def wrap_weak_reference(output: Output, value: weakref.ref[Any], source: Source | None) -> Variable:
     guard_type(output, value, source)
     return WeakReferenceVariable(value, source or ConstantSource(value))
 
 
 @wraps(threading.local)
-def wrap_thread_local(output: OutputGraph, value: threading.local, source: Source | None) -> Variable:
+def wrap_thread_local(output: Output, value: threading.local, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ThreadLocalVariable(value, source or ConstantSource(value))
 
 
-def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source | None) -> Variable:
+def wrap_nn_module(output: Output, value: torch.nn.Module, source: Source | None) -> Variable:
     guard_type(output, value, source)
     if not reads_attributes_plainly(lookup_type(type(value), "__getattribute__")):
         held = source or ConstantSource(value)
@@ -94,7 +94,7 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
     return with_namespace(output, ModuleVariable(type(value), value, source or ConstantSource(value), output))
 
 
-def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
+def with_namespace(output: Output, owner: ObjectVariable) -> Variable:
     """The object, with its `__dict__` registered.
 
     So code that reaches the dict in another way sees the stores on the object.
@@ -112,7 +112,7 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
     return owner
 
 
-def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
+def wrap_tensor_subclass(output: Output, value: torch.Tensor, source: Source | None) -> Variable:
     if is_followed(type(value)):
         try:
             return output.inputs.add_subclass(value, source)
@@ -123,7 +123,7 @@ def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Sourc
     return OpaqueVariable(value, source, "subclass", value=type(value).__name__)
 
 
-def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_object(output: Output, value: Any, source: Source | None) -> Variable:
     """Any other object: a guard on its type, and a guard on each attribute that is read."""
     guard_type(output, value, source)
     held = source or ConstantSource(value)
@@ -136,7 +136,7 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
     return with_namespace(output, ObjectVariable(type(value), value, held, output))
 
 
-def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
+def wrap_native_subclass(output: Output, value: Any, base: type, source: Source) -> Variable:
     """An instance of a class based on a built-in one: an object whose built-in part has its own variable."""
     part = contents(output, value, base, source)
     if isinstance(part, OpaqueVariable):

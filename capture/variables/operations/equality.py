@@ -24,10 +24,10 @@ from capture.variables.objects.native_base import plain_operand
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
+def same_object(tx: Interpreter, left: Variable, right: Variable) -> bool:
     """`left is right`. The identity of the variables decides, except for constants.
 
     This is right because one existing object has one Variable.
@@ -58,7 +58,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     return same
 
 
-def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
+def _is_same_number(tx: Interpreter, left: Variable, right: Variable) -> bool:
     """The `is` of two numbers, one of which is symbolic. Guards fix the answer but not the numbers."""
     kind = left.python_type()
     if kind is not right.python_type() or kind is float:
@@ -70,7 +70,7 @@ def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
     return same_object(one.tx, one.owner, other.owner)
 
 
-def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
+def equal_or_same(tx: Interpreter, left: Variable, right: Variable) -> bool:
     """`left is right or left == right`, as `in`, `index`, `count` and `remove` compare."""
     return same_object(tx, left, right) or equal(tx, left, right)
 
@@ -97,7 +97,7 @@ def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
     return bool(decide(bool, found))
 
 
-def equal(tx: Translator, left: Variable, right: Variable) -> bool:
+def equal(tx: Interpreter, left: Variable, right: Variable) -> bool:
     return tx.compare("==", left, right).truth(tx)
 
 
@@ -105,7 +105,7 @@ def equal(tx: Translator, left: Variable, right: Variable) -> bool:
 class SortKey:
     """A key with which Python's own sort compares variables by the program's `<`."""
 
-    def __init__(self, tx: Translator, value: Variable) -> None:
+    def __init__(self, tx: Interpreter, value: Variable) -> None:
         self.tx = tx
         self.value = value
 
@@ -119,7 +119,7 @@ class SortKey:
 
 
 def sort_items(
-    tx: Translator, items: list[Variable], key: Variable | None, reverse: Variable | None
+    tx: Interpreter, items: list[Variable], key: Variable | None, reverse: Variable | None
 ) -> list[Variable]:
     """`sorted(items, key=key, reverse=reverse)`: a stable sort by the program's own `<`."""
     if key is None or key.is_exactly(None):
@@ -181,7 +181,7 @@ class ByUser:
 
     __slots__ = ("hash", "tx", "variable")
 
-    def __init__(self, tx: Translator, variable: Variable, hash_value: int) -> None:
+    def __init__(self, tx: Interpreter, variable: Variable, hash_value: int) -> None:
         self.tx = tx
         self.variable = variable
         self.hash = hash_value
@@ -235,7 +235,7 @@ def hashes_by_identity(cls: type) -> bool:
     return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
 
 
-def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
+def hash_key(tx: Interpreter, variable: Variable, among: Iterable[Any] = ()) -> Any:
     """The hash key of a variable: two variables are the same dict key exactly if their hash keys are equal.
 
     `among` are the hash keys with which it will be compared.
@@ -290,7 +290,7 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
     raise GraphBreak("builtin", name="hash", value=variable)
 
 
-def _hash_by_user(tx: Translator, variable: Variable, cls: type) -> ByUser:
+def _hash_by_user(tx: Interpreter, variable: Variable, cls: type) -> ByUser:
     if cls.__hash__ is None:
         raise raise_new(TypeError, f"unhashable type: '{cls.__name__}'")
     if not isinstance(cls.__hash__, types.FunctionType):

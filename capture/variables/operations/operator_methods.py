@@ -16,7 +16,7 @@ from capture.variables.objects import copy_polyfills
 from capture.variables.operations.equality import COMPARISONS, DUNDERS
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 BINARY_NAMES = {"add": "+", "mul": "*", "or": "|", "and": "&", "sub": "-", "xor": "^", "mod": "%"}
 #: name of a method -> (symbol of its operator, whether it swaps the operands, whether it works in place)
@@ -28,7 +28,7 @@ OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
 )
 
 
-def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
+def call_operator(tx: Interpreter, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
     """`owner.__add__(other)` and similar methods, and `__reduce__` for `copy`.
 
     None if the class has no such operator.

@@ -54,7 +54,7 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 # symbol -> (function, in-place function, method name)
 BINARY: dict[str, tuple[Any, Any, str]] = {
@@ -79,7 +79,7 @@ UNARY: dict[str, tuple[Any, str]] = {
 }
 
 
-def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
+def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
     if isinstance(value, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [value])
@@ -95,7 +95,7 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
     return compute(function, [value]) or fold(function, [value], {})
 
 
-def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
@@ -137,7 +137,7 @@ def formats(template: Variable, value: ObjectVariable) -> bool:
     return kind in (str, bytes) and template.is_constant() and not own
 
 
-def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
+def _has_operator(tx: Interpreter, value: Variable, method: str) -> bool:
     """Whether the program may have written the operator.
 
     This holds for any object, and for a tensor whose class overrides the operator (guarded).
@@ -176,7 +176,7 @@ def is_int(value: Variable) -> bool:
     return isinstance(value, (ConstantVariable, SymbolicVariable)) and issubclass(value.python_type(), int)
 
 
-def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+def in_place_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     _, function, name = BINARY[symbol]
     if isinstance(left, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
@@ -219,7 +219,7 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
 
 
 def _answer_before_sequence(
-    tx: Translator, symbol: str, function: Any, left: Variable, right: Variable
+    tx: Interpreter, symbol: str, function: Any, left: Variable, right: Variable
 ) -> Variable | None:
     """The result of the right operand's reflected method for `items += value`, or None.
 
@@ -243,7 +243,7 @@ def _entry(value: Variable, name: str) -> Any:
     )
 
 
-def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
+def user_operator(tx: Interpreter, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
     """A binary operator by Python's protocol of dunder methods.
 
     The reflected method of the right operand comes first if the right class is a proper subclass of the left
@@ -294,7 +294,7 @@ def is_operand_of_tensors(value: Variable) -> bool:
 # --- containers ---
 
 
-def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
+def _concatenate(tx: Interpreter, left: Any, right: Any) -> Variable:
     for one, other in ((left, right), (right, left)):
         if not other.items and type(one) is type(other) is TupleVariable:
             return one  # Python returns the same tuple if the other one is empty
@@ -306,7 +306,7 @@ def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
     return result
 
 
-def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
+def _repeat(tx: Interpreter, left: Any, right: Any) -> Variable:
     if not isinstance(left, SequenceVariable):
         left, right = right, left
     if type(left) is TupleVariable and right.as_constant() == 1:
@@ -326,8 +326,8 @@ def repeated(sequence: Any, times: Variable) -> list[Variable]:
     return list(sequence.items) * count
 
 
-def _set_method(name: str) -> Callable[[Translator, Any, Any], Variable]:
-    def apply(tx: Translator, left: Any, right: Any) -> Variable:
+def _set_method(name: str) -> Callable[[Interpreter, Any, Any], Variable]:
+    def apply(tx: Interpreter, left: Any, right: Any) -> Variable:
         result: Variable = left.call_method(tx, name, [right], {})
         return result
 
@@ -342,7 +342,7 @@ SET_RULES = {
 }
 
 
-def _merge(tx: Translator, left: Any, right: Any) -> Variable:
+def _merge(tx: Interpreter, left: Any, right: Any) -> Variable:
     """`left | right`. The result has the class of the left dict, or of the right one if the left is plain."""
     kind = left if left.cls is not dict else right
     result = DictVariable(cls=kind.cls, factory=kind.factory)
@@ -351,7 +351,7 @@ def _merge(tx: Translator, left: Any, right: Any) -> Variable:
     return result
 
 
-def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable:
+def _union_of_types(tx: Interpreter, left: Variable, right: Variable) -> Variable:
     """`int | str`, `int | None`."""
     try:
         union = left.real_value() | right.real_value()
@@ -397,7 +397,7 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
 # --- items ---
 
 
-def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
+def get_item(tx: Interpreter, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
     key = key.plain_argument()
     if isinstance(container, TensorVariable):
@@ -420,7 +420,7 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     return result
 
 
-def set_item(tx: Translator, container: Variable, key: Variable, value: Variable) -> None:
+def set_item(tx: Interpreter, container: Variable, key: Variable, value: Variable) -> None:
     """`container[key] = value`."""
     if isinstance(container, TensorVariable):
         if container.dunder(tx, "__setitem__", [key, value]) is None:
@@ -429,5 +429,5 @@ def set_item(tx: Translator, container: Variable, key: Variable, value: Variable
     container.call_method(tx, "__setitem__", [key, value], {})
 
 
-def del_item(tx: Translator, container: Variable, key: Variable) -> None:
+def del_item(tx: Interpreter, container: Variable, key: Variable) -> None:
     container.call_method(tx, "__delitem__", [key], {})

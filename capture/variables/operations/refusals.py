@@ -35,8 +35,8 @@ from guards.sources import HEAP_TYPE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capture.interpret.translator import Translator
     from capture.report.break_reasons import GraphBreak
+    from capture.variables.core.protocols import Interpreter
 
 #: classes whose constructors and methods touch nothing but their arguments;
 #: an empty instance is enough to see whether a method refuses the number of its arguments
@@ -71,7 +71,7 @@ WRONG_NUMBER = re.compile(
 
 
 def corrected(
-    tx: Translator,
+    tx: Interpreter,
     signal: GraphBreak | ObservedException,
     function: Variable | Any,
     args: Sequence[Variable],
@@ -92,7 +92,7 @@ def corrected(
 
 
 def wrong_number(
-    tx: Translator, function: Variable, args: Sequence[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: Variable, args: Sequence[Variable], kwargs: dict[str, Variable]
 ) -> ObservedException | None:
     """The TypeError for a wrong number of arguments or a wrong keyword. None if the function takes them."""
     real = real_function(tx, function, empty=True)
@@ -112,7 +112,7 @@ def error_of(function: Any, values: Sequence[Any], keywords: dict[str, Any]) -> 
     return None
 
 
-def real_function(tx: Translator, function: Variable | Any, empty: bool = False) -> Any:
+def real_function(tx: Interpreter, function: Variable | Any, empty: bool = False) -> Any:
     """The function itself if a call touches nothing but its arguments, otherwise None.
 
     `empty`: the owner of a method is an empty instance, not a copy of the owner.
@@ -145,7 +145,7 @@ def _touches_its_arguments_only(value: Any) -> bool:
     return is_function and (value in FUNCTIONS or value.__module__ in MODULES)
 
 
-def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> Any:
+def copy_of(tx: Interpreter, variable: Variable, memo: dict[Variable, Any]) -> Any:
     """A real object with the same contents.
 
     Raises NotConstant if it holds anything else than literals in built-in containers.

@@ -53,10 +53,10 @@ from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+def compare(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     """`left symbol right` for the six rich comparisons."""
     methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
     left, right = (plain_operand(tx.output.objects.resolve(v), *methods) for v in (left, right))
@@ -106,12 +106,12 @@ def _compare_symbolic(symbol: str, left: Variable, right: Variable) -> Variable:
 NEVER_NUMBERS = (str, bytes, type(None), list, tuple, dict, set)
 
 
-def _as_set(tx: Translator, value: Variable) -> Variable:
+def _as_set(tx: Interpreter, value: Variable) -> Variable:
     """The set for a view of keys or of items, because such views compare as sets."""
     return value.as_set(tx) if isinstance(value, DictViewVariable) and value.kind != "values" else value
 
 
-def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
+def _equal_otherwise(tx: Interpreter, left: Variable, right: Variable) -> bool:
     """`left == right` for values without another rule.
 
     Bound methods are equal if their owners are identical and their functions are equal. Values of different
@@ -138,7 +138,7 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
     return same_object(tx, left, right)
 
 
-def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+def _compare_tensors(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     other = right if isinstance(left, TensorVariable) else left
     if other.is_exactly(None) and symbol in ("==", "!="):
         return ConstantVariable(symbol == "!=")
@@ -150,7 +150,7 @@ def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variabl
 
 
 def _compare_sequences(
-    tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable
+    tx: Interpreter, symbol: str, left: SequenceVariable, right: SequenceVariable
 ) -> Variable:
     bases = (tuple, list, DequeVariable.builtin)
     matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
@@ -168,7 +168,7 @@ def _compare_sequences(
     return ConstantVariable(COMPARISONS[symbol](len(left.items), len(right.items)))
 
 
-def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+def _user_compare(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     attempts = [(left, symbol, right), (right, SWAPPED[symbol], left)]
     if left.python_type() is not right.python_type() and left.python_type() in right.python_type().__mro__:
         attempts.reverse()
@@ -185,7 +185,7 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
     )
 
 
-def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
+def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
     """`item in container`."""
     container = plain_operand(container, "__contains__", "__iter__")
     if isinstance(container, ConstantVariable):
@@ -208,7 +208,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
 
 
-def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
+def is_among(tx: Interpreter, iterator: Variable, item: Variable) -> Variable:
     """Whether an item of the iterator equals `item`. The iterator stops after the equal item."""
     while (found := next_item(tx, iterator)) is not None:
         tx.output.budget.count_instruction()

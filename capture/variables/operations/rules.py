@@ -31,7 +31,7 @@ from capture.variables.tensors.tensor import TensorVariable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 def _binary(symbol: str) -> Callable[..., Variable]:
@@ -67,44 +67,44 @@ for _symbol, _function in {
 
 
 @rule(operator.getitem)
-def _operator_getitem(tx: Translator, container: Variable, key: Variable) -> Variable:
+def _operator_getitem(tx: Interpreter, container: Variable, key: Variable) -> Variable:
     return get_item(tx, container, key)
 
 
 @rule(operator.setitem)
-def _operator_setitem(tx: Translator, container: Variable, key: Variable, value: Variable) -> Variable:
+def _operator_setitem(tx: Interpreter, container: Variable, key: Variable, value: Variable) -> Variable:
     set_item(tx, container, key, value)
     return NONE
 
 
 @rule(operator.delitem)
-def _operator_delitem(tx: Translator, container: Variable, key: Variable) -> Variable:
+def _operator_delitem(tx: Interpreter, container: Variable, key: Variable) -> Variable:
     del_item(tx, container, key)
     return NONE
 
 
 @rule(operator.contains)
-def _operator_contains(tx: Translator, container: Variable, item: Variable) -> Variable:
+def _operator_contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
     return contains(tx, container, item)
 
 
 @rule(operator.is_)
-def _operator_is(tx: Translator, left: Variable, right: Variable) -> Variable:
+def _operator_is(tx: Interpreter, left: Variable, right: Variable) -> Variable:
     return ConstantVariable(same_object(tx, left, right))
 
 
 @rule(operator.is_not)
-def _operator_is_not(tx: Translator, left: Variable, right: Variable) -> Variable:
+def _operator_is_not(tx: Interpreter, left: Variable, right: Variable) -> Variable:
     return ConstantVariable(not same_object(tx, left, right))
 
 
 @rule(operator.not_)
-def _operator_not(tx: Translator, value: Variable) -> Variable:
+def _operator_not(tx: Interpreter, value: Variable) -> Variable:
     return ConstantVariable(not value.truth(tx))
 
 
 @rule(operator.truth, bool)
-def _bool(tx: Translator, value: Variable = ConstantVariable(False)) -> Variable:
+def _bool(tx: Interpreter, value: Variable = ConstantVariable(False)) -> Variable:
     number = tensor_reads.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else None
     if number is None and is_unbacked(value):
         number = tensor_reads.is_not_zero(value)

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     import torch.fx
 
     from capture.bytecode.dialects import Assembler
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.namespace import FrameNamespace
 
 
@@ -66,7 +65,7 @@ class MadeParameter(TensorVariable):
     def real_value(self) -> Any:
         raise NotConstant(self)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "grad":  # a backward inside of the frame leaves it there
             raise GraphBreak("get_attr", value=self, name=name)
         return super().get_attr(tx, name)
@@ -79,7 +78,7 @@ class MadeParameter(TensorVariable):
 
 @rule(torch.nn.Parameter)
 def _parameter(
-    tx: Translator,
+    tx: Interpreter,
     data: Variable = ConstantVariable(None),
     requires_grad: Variable = ConstantVariable(True),
 ) -> Variable:
@@ -108,14 +107,14 @@ def _is_plain(data: Any) -> bool:
     )
 
 
-def _is_untouched(output: OutputGraph, held: GraphInput) -> bool:
+def _is_untouched(output: Output, held: GraphInput) -> bool:
     """Nothing was written to it, and no mode sees what is made."""
     inside = torch._C._functorch.peek_interpreter_stack() is not None or bool(output.modes.function_modes)
     known = held.version is not None and version_of(held.node.meta["example_value"]) == held.version
     return known and not inside and not torch.is_inference_mode_enabled()
 
 
-def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) -> Variable:
+def add_parameter(output: Output, held: GraphInput, requires_grad: bool) -> Variable:
     source = MadeSource(len(output.inputs.new_parameters), held.source, requires_grad)
     with output.fake_mode:
         fake = held.node.meta["example_value"].detach()

@@ -37,9 +37,8 @@ from guards.values import NUMPY_NUMBERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 NEEDS_VALUES = frozenset(
@@ -76,7 +75,7 @@ class NumpyVariable(Variable):
         #: of a number that was computed from arguments that are numbers: what it is now, and those arguments
         self.present: np.generic | None = None
         self.origins: dict[Source, np.generic] = {}
-        self.output: OutputGraph | None = None
+        self.output: Output | None = None
 
     def python_type(self) -> type:
         return type(self.example)
@@ -109,24 +108,24 @@ class NumpyVariable(Variable):
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.as_constant().item()
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         if self.present is None:
             raise GraphBreak("data_dependent_value", what=f"bool() of {self.describe()}")
         return bool(self.as_constant())
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         if not self.example.shape:
             raise GraphBreak("builtin", name="len", value=self)
         size: int = self.example.shape[0]
         return size
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return [self.get_item(tx, ConstantVariable(i)) for i in range(self.length(tx))]
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         return operation(tx, "operator", "getitem", [self, key], {})
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in CONSTANT_ATTRIBUTES:
             return tx.wrap_constant(getattr(self.example, name))
         if name == "dtype":
@@ -140,7 +139,7 @@ class NumpyVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in NEEDS_VALUES and self.present is not None:
             return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
@@ -175,7 +174,7 @@ def is_among(values: Any) -> bool:
 
 
 def operation(
-    tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """One node."""
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
@@ -198,7 +197,7 @@ def operation(
     return made
 
 
-def _present(tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
+def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
     """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where
     NumPy raises.
     """
@@ -218,7 +217,7 @@ def _present(tx: Translator, kind: str, name: str, args: list[Variable], kwargs:
 
 
 def _note_present(
-    tx: Translator, made: NumpyVariable, present: Any, operands: Sequence[NumpyVariable]
+    tx: Interpreter, made: NumpyVariable, present: Any, operands: Sequence[NumpyVariable]
 ) -> None:
     if type(present) in NUMPY_NUMBERS:
         made.present, made.output = present, tx.output
@@ -232,7 +231,7 @@ def _flat(values: Any) -> list[Variable]:
     return flat
 
 
-def _in_graph(tx: Translator, value: Variable) -> Variable:
+def _in_graph(tx: Interpreter, value: Variable) -> Variable:
     """An argument as the node takes it."""
     value = tx.output.objects.resolve(value)
     if isinstance(value, NumpyVariable):
@@ -271,7 +270,7 @@ def _example_of(value: Variable) -> Any:
 
 
 def _run_numpy(
-    tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Any:
     function = numpy_functions.numpy_callable(kind, name)
     try:
@@ -290,7 +289,7 @@ def _run_numpy(
 
 
 def _as_arrays(
-    tx: Translator, name: str, result: Variable, example: Any, operands: list[NumpyVariable]
+    tx: Interpreter, name: str, result: Variable, example: Any, operands: list[NumpyVariable]
 ) -> Variable:
     if isinstance(example, (tuple, list)) and isinstance(result, SequenceVariable):
         if len(example) != len(result.items):
@@ -331,7 +330,7 @@ def _same_strides(fake: torch.Tensor, example: Any) -> bool:
     )
 
 
-def _laid_out(tx: Translator, result: TensorVariable, example: Any) -> TensorVariable:
+def _laid_out(tx: Interpreter, result: TensorVariable, example: Any) -> TensorVariable:
     """A copy, in the layout that NumPy gives a new array."""
     strides: list[Variable] = [ConstantVariable(s // example.itemsize) for s in example.strides]
     copied = tx.output.call_function(tx, numpy_functions.with_strides, [result, TupleVariable(strides)], {})
@@ -355,7 +354,7 @@ def _differs(name: str) -> GraphBreak:
 # --- where arrays come from, and tensors made of them -----------------------------------------------------
 
 
-def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
+def wrap_array(output: Output, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
     """An existing array: an input of the graph, as the tensor that shares its memory."""
     tensor = _shared_tensor(value)
     if tensor is None or source is None:
@@ -369,7 +368,7 @@ def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source 
     return result
 
 
-def wrap_number(output: OutputGraph, value: np.generic, source: Source | None) -> Variable:
+def wrap_number(output: Output, value: np.generic, source: Source | None) -> Variable:
     """An existing number: an input of the graph, as a 0-d tensor."""
     if source is None or isinstance(source, ConstantSource):
         return ConstantVariable(value)
@@ -391,7 +390,7 @@ def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:
     return tensor if str(tensor.dtype) == f"torch.{value.dtype}" else None
 
 
-def from_tensor(tx: Translator, tensor: TensorVariable) -> NumpyVariable:
+def from_tensor(tx: Interpreter, tensor: TensorVariable) -> NumpyVariable:
     """`tensor.numpy()`."""
     fake = tensor.fake
     if any(not isinstance(n, int) for n in (*fake.shape, *fake.stride())):
@@ -410,13 +409,13 @@ def from_tensor(tx: Translator, tensor: TensorVariable) -> NumpyVariable:
     return NumpyVariable(shared, example)
 
 
-def to_tensor(tx: Translator, array: NumpyVariable) -> Variable:
+def to_tensor(tx: Interpreter, array: NumpyVariable) -> Variable:
     """`torch.from_numpy(array)`."""
     return tx.output.call_method(tx, "detach", [array.tensor], {})
 
 
 def operator_on_arrays(
-    tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
+    tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
     """A unary, binary, in-place or comparison operator, one operand of which is an array."""
     if any(type(v) is TensorVariable for v in operands):
@@ -430,7 +429,7 @@ def operator_on_arrays(
 
 
 def _operator_on_tensor(
-    tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
+    tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
     """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less
     than that of a 0-d tensor.
@@ -474,7 +473,7 @@ def _is_integer(value: Variable) -> bool:
     return kind in ("i", "u", "b", int, bool)
 
 
-def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
+def _numpy(self: TensorVariable, tx: Interpreter, **kwargs: Variable) -> Variable:
     if kwargs:
         raise GraphBreak("method", name="numpy", value=self)
     return from_tensor(tx, self)

@@ -23,8 +23,7 @@ from capture.variables.tensors.tensor import TensorVariable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 CREATION = frozenset(numpy_functions.CREATION.split())
@@ -34,7 +33,7 @@ NUMBERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.float16, np.float
 
 
 def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
-    def call(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    def call(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         given = list(args)
         if path in FROM_TENSOR and given and isinstance(given[0], TensorVariable):
             given[0] = numpy_array.from_tensor(tx, given[0])
@@ -65,7 +64,7 @@ for _class in {*np.sctypeDict.values(), np.dtype}:
 
 
 @rule(torch.from_numpy)
-def _from_numpy(tx: Translator, array: Variable) -> Variable:
+def _from_numpy(tx: Interpreter, array: Variable) -> Variable:
     if not isinstance(array, NumpyVariable) or not isinstance(array.example, np.ndarray):
         raise GraphBreak("unsupported_torch_function", name="from_numpy")
     return numpy_array.to_tensor(tx, array)
@@ -75,7 +74,7 @@ def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
     """torch.tensor, as_tensor, asarray of an array; of anything else as it was."""
     function = getattr(torch, name)
 
-    def call(tx: Translator, data: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    def call(tx: Interpreter, data: Variable, *args: Variable, **kwargs: Variable) -> Variable:
         if isinstance(data, NumpyVariable):
             if args or not set(kwargs) <= {"dtype", "device"}:
                 raise GraphBreak("not_a_graph_argument", value=data)
@@ -97,7 +96,7 @@ for _name, _copies in (("tensor", True), ("as_tensor", False), ("asarray", False
 # --- existing values -----------------------------------------------------------------------------------------------------------
 
 
-def wrap_numpy_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+def wrap_numpy_function(output: Output, value: Any, source: Source | None) -> Variable:
     if lookup(value) is None:
         return wrap_object(output, value, source)
     guard_identity(output, value, source)

@@ -15,7 +15,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import CALLS
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 #: class -> dtype of what it makes; None: the default dtype
 LEGACY: dict[Any, torch.dtype | None] = {
@@ -33,7 +33,7 @@ LEGACY: dict[Any, torch.dtype | None] = {
 
 
 def _rule(cls: Any, dtype: torch.dtype | None) -> Callable[..., Variable]:
-    def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    def make(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         kind: dict[str, Variable] = {"dtype": ConstantVariable(dtype or torch.get_default_dtype())}
         if kwargs:
             raise GraphBreak("call", value=tx.wrap(cls, None))

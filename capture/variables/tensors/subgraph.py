@@ -29,7 +29,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 @dataclass
@@ -80,7 +80,7 @@ def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
 # --- between variables and plain values -------------------------------------------------------------------
 
 
-def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
+def plain(tx: Interpreter, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
     """A tree of variables as a tree of values, with `tensor` applied to its tensors."""
     value = value.realize() if isinstance(value, LazyVariable) else value
     if isinstance(value, TensorVariable):
@@ -98,7 +98,7 @@ def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], An
         raise GraphBreak("not_a_graph_argument", value=value) from None
 
 
-def tensor_variables(tx: Translator, values: Iterable[Variable]) -> list[TensorVariable]:
+def tensor_variables(tx: Interpreter, values: Iterable[Variable]) -> list[TensorVariable]:
     """The tensors in trees of variables."""
     found: list[TensorVariable] = []
     for value in values:
@@ -106,7 +106,7 @@ def tensor_variables(tx: Translator, values: Iterable[Variable]) -> list[TensorV
     return found
 
 
-def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
+def as_variable(tx: Interpreter, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
     """The reverse of `plain`."""
     if isinstance(value, torch.Tensor):
         return tensor(value)
@@ -122,7 +122,7 @@ def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Var
 # --- outlining --------------------------------------------------------------------------------------------
 
 
-def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
+def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
     """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`:
     also to tensors from outside.
     """
@@ -166,7 +166,7 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
 
 
 def without_effects(
-    tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
+    tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
 ) -> Body:
     """The same for what may run more than once, or not at all: breaks where Python would notice."""
     effects = tx.output.side_effects.count()
@@ -177,7 +177,7 @@ def without_effects(
     return body
 
 
-def apart(tx: Translator, function: Variable, args: Any) -> Body:
+def apart(tx: Interpreter, function: Variable, args: Any) -> Body:
     """The same where the results have to be new tensors."""
     body = without_effects(tx, function, args, {})
     inside = tensors_of((args, [node.meta["example_value"] for node in body.lifted]))
@@ -233,7 +233,7 @@ def take_out(
 
 
 def call_node(
-    tx: Translator,
+    tx: Interpreter,
     name: str,
     run: Callable[..., Any],
     nodes: list[torch.fx.Node],

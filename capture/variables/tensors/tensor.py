@@ -31,8 +31,8 @@ from guards.sources import GradSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 # Attributes and methods whose result is a constant, read from the fake tensor.
@@ -175,10 +175,10 @@ class TensorVariable(Variable):
     def real_value(self) -> Any:
         return super().real_value() if self.value is None else self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         raise GraphBreak("data_dependent_value", what="bool(tensor)")
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         """The number of rows; a symbol where that is one."""
         overridden = self._overridden(tx, len, [], {})
         if overridden is not None:
@@ -188,14 +188,14 @@ class TensorVariable(Variable):
         return self.fake.shape[0]
 
     def _overridden(
-        self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
         """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
         if self.cls is torch.Tensor and not tx.output.modes.function_modes:
             return None
         return tx.call_override(function, [self, *args], kwargs)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         if (
             self.cls is not torch.Tensor or tx.output.modes.function_modes
         ):  # as torch does it, which may be overridden
@@ -208,7 +208,7 @@ class TensorVariable(Variable):
             for i in range(self.fake.shape[0])
         ]
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         held = name in self.attributes and name != "data"
         stored = tensor_attributes.load(self, tx, name) if held else None
         if stored is not None:
@@ -226,15 +226,15 @@ class TensorVariable(Variable):
             return tx.output.call_function(tx, getattr, [self, ConstantVariable(name)], {})
         return self._other_attribute(tx, name)
 
-    def torch_attribute(self, tx: Translator, name: str) -> Variable:
+    def torch_attribute(self, tx: Interpreter, name: str) -> Variable:
         """The attribute that torch has by that name, past one of a subclass."""
         return self.get_attr(tx, name)
 
-    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+    def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
         """A method with a special name of the program's own class; None where it has torch's."""
         return None
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the
         graph.
         """
@@ -249,10 +249,10 @@ class TensorVariable(Variable):
         else:
             tx.output.side_effects.store_attr(self, name, value)
 
-    def del_attr(self, tx: Translator, name: str) -> None:
+    def del_attr(self, tx: Interpreter, name: str) -> None:
         tensor_attributes.delete(self, tx, name)
 
-    def _other_attribute(self, tx: Translator, name: str) -> Variable:
+    def _other_attribute(self, tx: Interpreter, name: str) -> Variable:
         own = tensor_attributes.load(self, tx, name)
         if own is not None:
             return own
@@ -266,7 +266,7 @@ class TensorVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in DATA_DEPENDENT:
             number = tx.read_number(name, self, args) if not kwargs else None
@@ -293,7 +293,7 @@ class TensorVariable(Variable):
         return tx.output.call_method(tx, name, [self, *args], kwargs)
 
     def _constant_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in LAYOUT_METHODS and tx.output.unbacked.is_among(self.fake.shape):
             raise GraphBreak("data_dependent_shape", what=f"Tensor.{name}()")
@@ -306,14 +306,14 @@ class TensorVariable(Variable):
             raise raise_python(error) from None
         return tx.wrap_constant(result)
 
-    def _storage_offset(self, tx: Translator) -> Variable:
+    def _storage_offset(self, tx: Interpreter) -> Variable:
         """Of an input, with a guard: no other guard looks at it."""
         if self.value is None or self.source is None:
             raise GraphBreak("method", name="storage_offset", value=self)
         tx.output.guarding.storage_offset(self.source, self.value)
         return ConstantVariable(self.value.storage_offset())
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         return SequenceIterator(self.unpack(tx))
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
@@ -355,7 +355,7 @@ def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
     return same and value is not owner
 
 
-def _data(self: TensorVariable, tx: Translator) -> Variable:
+def _data(self: TensorVariable, tx: Interpreter) -> Variable:
     """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to
     inputs are seen.)
     """
@@ -366,7 +366,7 @@ def _data(self: TensorVariable, tx: Translator) -> Variable:
     return detached
 
 
-def _set_data(self: TensorVariable, tx: Translator, value: Variable) -> None:
+def _set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
     """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the
     tensor gets it behind the graph.
     """
@@ -401,7 +401,7 @@ def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
     return same and (left.stride(), left.storage_offset()) == (right.stride(), right.storage_offset())
 
 
-def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
+def _is_made_by_graph(tx: Interpreter, value: TensorVariable) -> bool:
     """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would
     notice.
     """
@@ -410,11 +410,11 @@ def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
     return all(fake.untyped_storage()._cdata != memory for fake in inputs)
 
 
-def _is_leaf(self: TensorVariable, tx: Translator) -> Variable:
+def _is_leaf(self: TensorVariable, tx: Interpreter) -> Variable:
     return ConstantVariable((self.leaf or self).fake.is_leaf)
 
 
-def _grad(self: TensorVariable, tx: Translator) -> Variable:
+def _grad(self: TensorVariable, tx: Interpreter) -> Variable:
     if self.value is None or self.source is None:
         if self.fake.is_leaf or not self.fake.requires_grad:
             return ConstantVariable(None)
@@ -422,34 +422,34 @@ def _grad(self: TensorVariable, tx: Translator) -> Variable:
     return wrap(tx.output, self.value.grad, GradSource(self.source))
 
 
-def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
+def _grad_fn(self: TensorVariable, tx: Interpreter) -> Variable:
     if self.fake.grad_fn is None:
         return ConstantVariable(None)
     raise GraphBreak("get_attr", value=self, name="grad_fn")
 
 
-def _nbytes(self: TensorVariable, tx: Translator) -> Variable:
+def _nbytes(self: TensorVariable, tx: Interpreter) -> Variable:
     return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
 
 
-def _nelement(self: TensorVariable, tx: Translator) -> Variable:
+def _nelement(self: TensorVariable, tx: Interpreter) -> Variable:
     return tx.wrap_constant(self.fake.numel())
 
 
-def _class(self: TensorVariable, tx: Translator) -> Variable:
+def _class(self: TensorVariable, tx: Interpreter) -> Variable:
     return wrap_class(tx.output, self.python_type())
 
 
-def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _type_name(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     if args or kwargs:
         return tx.output.call_method(tx, "type", [self, *args], kwargs)
     return ConstantVariable(self.fake.type())
 
 
-def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
+def _of_graph(name: str) -> Callable[[TensorVariable, Interpreter], Variable]:
     """Where a tensor stands in autograd's own graph: known of leaves alone."""
 
-    def read(self: TensorVariable, tx: Translator) -> Variable:
+    def read(self: TensorVariable, tx: Interpreter) -> Variable:
         if not self.fake.is_leaf:
             raise GraphBreak("get_attr", value=self, name=name)
         return ConstantVariable(getattr(self.fake, name))
@@ -457,11 +457,11 @@ def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
     return read
 
 
-def _iter(self: TensorVariable, tx: Translator) -> Variable:
+def _iter(self: TensorVariable, tx: Interpreter) -> Variable:
     return self.iterate(tx)
 
 
-def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
+def _detach_in_place(self: TensorVariable, tx: Interpreter) -> Variable:
     """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the
     caller holds.
     """
@@ -474,7 +474,7 @@ def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
 
 
 def _requires_grad_in_place(
-    self: TensorVariable, tx: Translator, requires_grad: Variable = ConstantVariable(True)
+    self: TensorVariable, tx: Interpreter, requires_grad: Variable = ConstantVariable(True)
 ) -> Variable:
     """Nothing happens where the tensor is so already; of an input that is guarded."""
     transformed = torch._C._functorch.peek_interpreter_stack() is not None  # where it is an error
@@ -484,18 +484,18 @@ def _requires_grad_in_place(
     return self
 
 
-def _is_view(self: TensorVariable, tx: Translator) -> Variable:
+def _is_view(self: TensorVariable, tx: Interpreter) -> Variable:
     """Of an argument no guard tells."""
     if self.value is not None:
         raise GraphBreak("method", name="_is_view", value=self)
     return ConstantVariable(self.fake._is_view())
 
 
-def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
+def _get_item(self: TensorVariable, tx: Interpreter, key: Variable) -> Variable:
     return tx.output.call_function(tx, operator.getitem, [self, key], {})
 
 
-def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _new(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     """A size is spread out: in the graph it would be a tuple, which `new` takes for the values."""
     if len(args) != 1 or not isinstance(args[0], SizeVariable):
         return tx.output.call_method(tx, "new", [self, *args], kwargs)
@@ -504,12 +504,12 @@ def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variab
     return tx.output.call_method(tx, name, [self, *(sizes or args)], kwargs)
 
 
-def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+def _set_item(self: TensorVariable, tx: Interpreter, key: Variable, value: Variable) -> Variable:
     tx.output.call_function(tx, operator.setitem, [self, key, value], {})
     return ConstantVariable(None)
 
 
-TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] = {
+TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Interpreter], Variable]] = {
     "data": _data,
     "is_leaf": _is_leaf,
     "grad": _grad,
@@ -521,7 +521,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
 }
 
 
-def _new_tensor(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _new_tensor(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     """Of sizes: `torch.tensor`, which takes symbols."""
     if not args or not holds_symbols(tx, args[0]):
         return tx.output.call_method(tx, "new_tensor", [self, *args], kwargs)

@@ -20,8 +20,8 @@ from capture.variables.core.wrap import wrap_class
 from guards.sources import AttrSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.tensors.tensor import TensorVariable
 
 
@@ -30,7 +30,7 @@ def is_free_name(name: str) -> bool:
     return not hasattr(torch.Tensor, name) and name not in ("__dict__", "__class__")
 
 
-def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
+def load(owner: TensorVariable, tx: Interpreter, name: str) -> Variable | None:
     """The attribute; None where the tensor has none of that name (which is guarded)."""
     stored = owner.attributes.get(name)
     if stored is not None:
@@ -47,7 +47,7 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
     return None
 
 
-def guard_name(tx: Translator, name: str) -> None:
+def guard_name(tx: Interpreter, name: str) -> None:
     """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of
     torch's own names `guards.properties.tensor_methods` takes care.
     """
@@ -58,13 +58,13 @@ def guard_name(tx: Translator, name: str) -> None:
         tx.output.guarding.class_entry(wrap_class(tx.output, torch.Tensor), torch.Tensor, name)
 
 
-def store(owner: TensorVariable, tx: Translator, name: str, value: Variable) -> None:
+def store(owner: TensorVariable, tx: Interpreter, name: str, value: Variable) -> None:
     if not is_free_name(name):
         raise GraphBreak("set_attr", value=owner, name=name)
     tx.output.side_effects.store_attr(owner, name, value)
 
 
-def delete(owner: TensorVariable, tx: Translator, name: str) -> None:
+def delete(owner: TensorVariable, tx: Interpreter, name: str) -> None:
     if not is_free_name(name):
         raise GraphBreak("set_attr", value=owner, name=name)
     if load(owner, tx, name) is None:

@@ -16,7 +16,7 @@ from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 NAMES = ("__name__", "__qualname__", "__doc__")
 
@@ -26,7 +26,7 @@ class TensorDescriptorVariable(ConstantVariable):
 
     value: types.GetSetDescriptorType
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in ("__get__", "__set__"):
             return AccessorVariable(getattr(self.value, name))
         if name in NAMES:
@@ -39,14 +39,14 @@ class AccessorVariable(ConstantVariable):
 
     value: types.MethodWrapperType
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__self__":
             return TensorDescriptorVariable(self.value.__self__)
         if name in NAMES:
             return ConstantVariable(getattr(self.value, name))
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         attribute = self.value.__self__.__name__  # type: ignore[attr-defined]
         if kwargs or not args or not isinstance(args[0], TensorVariable):
             raise GraphBreak("call", value=self)

@@ -48,8 +48,8 @@ from codegen.fake.fake import FakeTensor
 from codegen.kernel.errors import UntraceableError
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 class HandleVariable(Variable):
@@ -65,17 +65,17 @@ class HandleVariable(Variable):
         return "handle of a hook"
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name != "remove":
             return super().call_method(tx, name, args, kwargs)
         self.remove(tx)
         return NONE
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return ValueMethod(self, name) if name == "remove" else super().get_attr(tx, name)
 
-    def remove(self, tx: Translator) -> None:
+    def remove(self, tx: Interpreter) -> None:
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ class GraphHandle(HandleVariable):
         super().__init__()
         self.node: torch.fx.Node | None = node
 
-    def remove(self, tx: Translator) -> None:
+    def remove(self, tx: Interpreter) -> None:
         if self.node is not None:
             tx.output.graph.erase_node(self.node)
             self.node = None
@@ -101,7 +101,7 @@ class LeafHandle(HandleVariable):
         self.method = method
         self.hook = hook
 
-    def remove(self, tx: Translator) -> None:
+    def remove(self, tx: Interpreter) -> None:
         tx.output.side_effects.forget_registration(self)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -131,7 +131,7 @@ class Removal(Variable):
 
 
 @rule(RemovableHandle.remove)
-def _remove(tx: Translator, handle: Variable) -> Variable:
+def _remove(tx: Interpreter, handle: Variable) -> Variable:
     """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at.
     Some of a module's look the same: a frame that looks at hooks of modules behind it is broken here
     (`check_hooks_known`).
@@ -148,7 +148,7 @@ def _remove(tx: Translator, handle: Variable) -> Variable:
 # --- on leaves --------------------------------------------------------------------------------------------
 
 
-def _on_leaf(self: TensorVariable, tx: Translator, method: str, hook: Variable) -> Variable:
+def _on_leaf(self: TensorVariable, tx: Interpreter, method: str, hook: Variable) -> Variable:
     """Autograd asks for hooks of leaves when gradients arrive, so it is all one when they are registered."""
     if self.value is None or self.source is None or not (self.fake.is_leaf and self.fake.requires_grad):
         raise GraphBreak("method", name=method, value=self)
@@ -157,14 +157,14 @@ def _on_leaf(self: TensorVariable, tx: Translator, method: str, hook: Variable) 
     return handle
 
 
-def _register_post_accumulate(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
+def _register_post_accumulate(self: TensorVariable, tx: Interpreter, hook: Variable) -> Variable:
     return _on_leaf(self, tx, "register_post_accumulate_grad_hook", hook)
 
 
 # --- on results -------------------------------------------------------------------------------------------
 
 
-def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
+def _register_hook(self: TensorVariable, tx: Interpreter, hook: Variable) -> Variable:
     if self.node.op == "placeholder":
         return _on_leaf(self, tx, "register_hook", hook)
     if not self.fake.requires_grad or not _is_settled(tx, hook):
@@ -202,7 +202,7 @@ def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None
     return register_hook
 
 
-def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> subgraph.Body:
+def _body(tx: Interpreter, owner: TensorVariable, hook: Variable) -> subgraph.Body:
     output = tx.output
     modes, output.modes.function_modes = (
         output.modes.function_modes,
@@ -246,7 +246,7 @@ class HookWatch(Watch):
 # --- what a hook holds ------------------------------------------------------------------------------------
 
 
-def _is_settled(tx: Translator, hook: Variable) -> bool:
+def _is_settled(tx: Interpreter, hook: Variable) -> bool:
     """Whether what the hook finds in variables of the frame is there now, and is nothing that changes unseen."""
     hook = hook.realize() if isinstance(hook, LazyVariable) else hook
     if isinstance(hook, PartialVariable):
@@ -267,7 +267,7 @@ def _may_be_held(value: Variable) -> bool:
     return plain or value.is_constant() or isinstance(value, BuiltinVariable | ObjectVariable)
 
 
-def _is_settled_cell(tx: Translator, cell: CellVariable) -> bool:
+def _is_settled_cell(tx: Interpreter, cell: CellVariable) -> bool:
     """The cell is a variable of the code that runs, and nothing can store into it from here on."""
     name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
     if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):

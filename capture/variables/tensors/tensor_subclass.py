@@ -39,8 +39,8 @@ from capture.variables.tensors import tensor_attributes
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 
@@ -72,13 +72,13 @@ class SubclassVariable(TensorVariable):
     def python_type(self) -> type:
         return self.cls
 
-    def own_entry(self, tx: Translator, name: str) -> Any:
+    def own_entry(self, tx: Interpreter, name: str) -> Any:
         """The raw entry of the class where it is the program's and not torch's; guarded."""
         tx.output.guarding.class_entry(self, self.cls, name)
         found = lookup_type(self.cls, name)
         return MISSING if found is lookup_type(torch.Tensor, name) else found
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         found = self.own_entry(tx, name)
         if found is MISSING:
             return self.torch_attribute(tx, name)
@@ -90,7 +90,7 @@ class SubclassVariable(TensorVariable):
         assert result is not None
         return result
 
-    def torch_attribute(self, tx: Translator, name: str) -> Variable:
+    def torch_attribute(self, tx: Interpreter, name: str) -> Variable:
         if name in ("is_leaf", "grad", "grad_fn") and self.fake.requires_grad:
             if (
                 self.value is None or name == "grad"
@@ -101,7 +101,7 @@ class SubclassVariable(TensorVariable):
                     return ConstantVariable(self.value.is_leaf)
         return super().get_attr(tx, name)
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         found = self.own_entry(tx, name)
         if isinstance(found, property) and found.fset is not None:
             class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
@@ -113,13 +113,13 @@ class SubclassVariable(TensorVariable):
             tx.output.side_effects.store_attr(self, name, value)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if self.own_entry(tx, name) is not MISSING or name in self.attributes:
             return self.get_attr(tx, name).call(tx, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
 
-    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+    def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
         """A method with a special name that the program's class defines; None where it has torch's."""
         found = self.own_entry(tx, name)
         if found is MISSING:
@@ -128,15 +128,15 @@ class SubclassVariable(TensorVariable):
         assert result is not None
         return result.call(tx, args, {})
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         result = self.dunder(tx, "__bool__", [])
         return super().truth(tx) if result is None else answer_of_bool(tx, result)
 
-    def length(self, tx: Translator) -> int:
+    def length(self, tx: Interpreter) -> int:
         result = self.dunder(tx, "__len__", [])
         return super().length(tx) if result is None else result.as_constant()
 
-    def iterate(self, tx: Translator) -> Variable:
+    def iterate(self, tx: Interpreter) -> Variable:
         result = self.dunder(tx, "__iter__", [])
         return super().iterate(tx) if result is None else result
 
@@ -163,7 +163,7 @@ def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
         tensor_attributes.rebuild(value, code)
 
 
-def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable:
+def as_class(tx: Interpreter, value: TensorVariable, cls: type) -> TensorVariable:
     """A new tensor object of the class, on the memory of `value`."""
     if cls is torch.Tensor:
         return PlainAliasVariable(value.node, value.fake)
@@ -176,7 +176,7 @@ def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable
     return result
 
 
-def converted(tx: Translator, value: Variable, cls: type) -> Variable:
+def converted(tx: Interpreter, value: Variable, cls: type) -> Variable:
     """Tensors among the results of an operation become tensors of the class, where they are not yet."""
     if cls is torch.Tensor:
         return value
@@ -195,7 +195,7 @@ def converted(tx: Translator, value: Variable, cls: type) -> Variable:
 # --- what makes such tensors ------------------------------------------------------------------------------
 
 
-def _as_subclass(self: TensorVariable, tx: Translator, cls: Variable) -> Variable:
+def _as_subclass(self: TensorVariable, tx: Interpreter, cls: Variable) -> Variable:
     if not isinstance(cls, ClassVariable):
         raise GraphBreak("method", name="as_subclass", value=self)
     return as_class(tx, self, cls.cls)
@@ -206,7 +206,7 @@ TENSOR_METHODS["as_subclass"] = _as_subclass
 
 @rule(torch.Tensor._make_subclass)
 def _make_subclass(
-    tx: Translator, cls: Variable, data: Variable, *args: Variable, **kwargs: Variable
+    tx: Interpreter, cls: Variable, data: Variable, *args: Variable, **kwargs: Variable
 ) -> Variable:
     """A detached tensor of the class."""
     needs_grad = bool(args or kwargs) and any(not a.is_exactly(False) for a in (*args, *kwargs.values()))
@@ -223,7 +223,7 @@ def is_subclass(cls: type) -> bool:
 
 
 def make_instance(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`type.__call__` of such a class: torch's own `__new__` takes a tensor and gives one of the class on the
     same memory.
@@ -240,7 +240,7 @@ def make_instance(
     return result
 
 
-def new_tensor(tx: Translator, cls: Variable, args: list[Variable]) -> Variable:
+def new_tensor(tx: Interpreter, cls: Variable, args: list[Variable]) -> Variable:
     """`torch.Tensor.__new__(cls, tensor)`."""
     data = args[0] if args else None
     if not isinstance(cls, ClassVariable) or not isinstance(data, TensorVariable):

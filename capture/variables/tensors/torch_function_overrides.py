@@ -46,8 +46,7 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter, Output
 
 HANDLER = "__torch_function__"
 DISABLED = torch._C._disabled_torch_function_impl
@@ -59,7 +58,7 @@ def overrides(cls: type) -> bool:
     return found is not MISSING and found is not DISABLED
 
 
-def concerns(output: OutputGraph, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
+def concerns(output: Output, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
     """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and
     these count at present.
     """
@@ -81,7 +80,7 @@ def _is_enabled() -> bool:
 
 
 def call(
-    tx: Translator, function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
     """`function(*args, **kwargs)` by the handlers of its arguments, one after the other until one of them
     takes it.
@@ -148,7 +147,7 @@ def _ask_torch(
 class StandIns:
     """Objects that torch takes for the arguments, and the way back from them."""
 
-    def __init__(self, tx: Translator) -> None:
+    def __init__(self, tx: Interpreter) -> None:
         self.tx = tx
         self._made: dict[int, Any] = {}
         self._variables: dict[int, tuple[Any, Variable]] = {}
@@ -236,13 +235,13 @@ def _never_called(cls: type, *args: Any) -> Any:
 
 
 @rule(has_torch_function, has_torch_function_unary, has_torch_function_variadic)
-def _has_torch_function(tx: Translator, *args: Variable) -> Variable:
+def _has_torch_function(tx: Interpreter, *args: Variable) -> Variable:
     return ConstantVariable(concerns(tx.output, args, {}))
 
 
 @rule(DeviceContext.__torch_function__)
 def _on_device(
-    tx: Translator,
+    tx: Interpreter,
     mode: Variable,
     function: Variable,
     kinds: Variable,
@@ -261,7 +260,7 @@ def _on_device(
 
 
 @rule(torch.get_default_device)
-def _default_device(tx: Translator) -> Variable:
+def _default_device(tx: Interpreter) -> Variable:
     for mode in reversed(tx.output.modes.function_modes):
         if mode.python_type() is DeviceContext:
             return mode.get_attr(tx, "device")
@@ -269,7 +268,7 @@ def _default_device(tx: Translator) -> Variable:
 
 
 @rule(torch._C._push_on_torch_function_stack)
-def _push_mode(tx: Translator, mode: Variable) -> Variable:
+def _push_mode(tx: Interpreter, mode: Variable) -> Variable:
     if not isinstance(mode, ObjectVariable) or not issubclass(mode.cls, TorchFunctionMode):
         raise GraphBreak("with_context", value=mode)
     tx.output.modes.function_modes.append(mode)
@@ -277,35 +276,35 @@ def _push_mode(tx: Translator, mode: Variable) -> Variable:
 
 
 @rule(torch._C._pop_torch_function_stack)
-def _pop_mode(tx: Translator) -> Variable:
+def _pop_mode(tx: Interpreter) -> Variable:
     if not tx.output.modes.function_modes:
         raise GraphBreak("with_context", value="a mode that was never entered")
     return tx.output.modes.function_modes.pop()
 
 
 @rule(torch._C._len_torch_function_stack)
-def _mode_count(tx: Translator) -> Variable:
+def _mode_count(tx: Interpreter) -> Variable:
     return ConstantVariable(len(tx.output.modes.function_modes))
 
 
 @rule(torch._C._get_function_stack_at)
-def _mode_at(tx: Translator, index: Variable) -> Variable:
+def _mode_at(tx: Interpreter, index: Variable) -> Variable:
     return tx.output.modes.function_modes[index.as_constant()]
 
 
 @rule(torch._C._is_torch_function_mode_enabled)
-def _are_modes_enabled(tx: Translator) -> Variable:
+def _are_modes_enabled(tx: Interpreter) -> Variable:
     disabled = torch._C._is_torch_function_all_disabled()
     return ConstantVariable(bool(tx.output.modes.function_modes) and not disabled)
 
 
 @rule(torch._C._is_torch_function_all_disabled)
-def _is_all_disabled(tx: Translator) -> Variable:
+def _is_all_disabled(tx: Interpreter) -> Variable:
     return ConstantVariable(torch._C._is_torch_function_all_disabled())
 
 
 @rule(handle_torch_function)
-def _handle_torch_function(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _handle_torch_function(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     result = call(tx, handle_torch_function, list(args), kwargs)
     if result is None:
         raise GraphBreak("call_skipped", name="handle_torch_function", why="nothing is overridden")
@@ -314,7 +313,7 @@ def _handle_torch_function(tx: Translator, *args: Variable, **kwargs: Variable) 
 
 @rule(vars(torch.Tensor)[HANDLER].__func__)
 def _default_handler(
-    tx: Translator, cls: Variable, function: Variable, kinds: Variable, *rest: Variable
+    tx: Interpreter, cls: Variable, function: Variable, kinds: Variable, *rest: Variable
 ) -> Variable:
     """`torch.Tensor.__torch_function__`: the operation itself, whose results become tensors of the class."""
     if not all(issubclass(cls.real_value(), kind.real_value()) for kind in kinds.unpack(tx)):
@@ -333,7 +332,7 @@ def _keywords(kwargs: Variable | None) -> dict[str, Variable]:
 
 @rule(DISABLED)
 def _disabled_handler(
-    tx: Translator,
+    tx: Interpreter,
     function: Variable,
     kinds: Variable,
     args: Variable | None = None,

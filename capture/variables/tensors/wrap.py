@@ -11,13 +11,13 @@ from capture.variables.core.wrap import guard_type, wraps
 from codegen.kernel.errors import UnsupportedTensor
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
+    from capture.variables.core.protocols import Output
     from guards.sources import Source
 
 
 @wraps(torch.Tensor, torch.nn.Parameter)
-def wrap_tensor(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
+def wrap_tensor(output: Output, value: torch.Tensor, source: Source | None) -> Variable:
     try:
         return output.inputs.add_tensor(value, source)
     except UnsupportedTensor as error:

@@ -22,8 +22,8 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
 FUNCTIONS = (re.compile, re.match, re.search, re.fullmatch, re.findall, re.split, re.escape)
@@ -44,20 +44,20 @@ class ExpressionVariable(Variable):
     def real_value(self) -> Any:
         return self.value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         value = getattr(self.value, name, None)
         if type(value) in (str, bytes, int) or name in ("lastgroup", "lastindex"):
             return tx.wrap_constant(value)
         return method_of_value(tx, self, name)
 
-    def get_item(self, tx: Translator, key: Variable) -> Variable:
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         return self.call_method(tx, "__getitem__", [key], {})
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in SUBSTITUTIONS and isinstance(self.value, re.Pattern) and calls_for_each(args, kwargs):
             return tx.wrap_function(SUBSTITUTIONS[name]).call(tx, [self, *args], kwargs)
@@ -67,7 +67,7 @@ class ExpressionVariable(Variable):
         code.load_constant(self.value)
 
 
-def evaluate(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def evaluate(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call the function on constants."""
 
     def value(argument: Variable) -> Any:
@@ -94,7 +94,7 @@ def calls_for_each(args: list[Variable], kwargs: dict[str, Variable]) -> bool:
 
 
 @rule(matches)
-def _matches(tx: Translator, pattern: Variable, string: Variable, count: Variable) -> Variable:
+def _matches(tx: Interpreter, pattern: Variable, string: Variable, count: Variable) -> Variable:
     try:
         found = matches(pattern.real_value(), string.as_constant(), count.as_constant())
     except NotConstant:
@@ -110,7 +110,7 @@ SUBSTITUTIONS = {"sub": substitute, "subn": substitute_and_count}
 def _compile_first(function: Any, name: str) -> Callable[..., Variable]:
     """`re.sub(pattern, repl, string, count, flags)`"""
 
-    def call(tx: Translator, *args: Variable, flags: Variable | None = None, **kwargs: Variable) -> Variable:
+    def call(tx: Interpreter, *args: Variable, flags: Variable | None = None, **kwargs: Variable) -> Variable:
         if not args or not calls_for_each(list(args[1:]), kwargs):
             options = {} if flags is None else {"flags": flags}
             return evaluate(tx, function, list(args), {**kwargs, **options})

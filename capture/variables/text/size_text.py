@@ -20,8 +20,8 @@ from capture.variables.numbers.symbolic import is_symbolic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
 
 
 class SizeTextVariable(Variable):
@@ -50,18 +50,18 @@ class SizeTextVariable(Variable):
     def as_constant(self) -> Any:
         return self.known().value
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return self.known().truth(tx)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return self.known().get_attr(tx, name)
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         return self.known().call_method(tx, name, args, kwargs)
 
-    def unpack(self, tx: Translator) -> list[Variable]:
+    def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.known().unpack(tx)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -71,7 +71,7 @@ class SizeTextVariable(Variable):
         return list(self.operands)
 
 
-def is_open(tx: Translator, value: Variable) -> bool:
+def is_open(tx: Interpreter, value: Variable) -> bool:
     """Whether the value is a symbolic number, or a shape or text that contains one."""
     value = realize(value)
     if isinstance(value, SizeVariable):
@@ -79,7 +79,7 @@ def is_open(tx: Translator, value: Variable) -> bool:
     return isinstance(value, SizeTextVariable) or is_symbolic(value)
 
 
-def text_of(tx: Translator, function: Callable[..., str], operands: list[Variable]) -> Variable:
+def text_of(tx: Interpreter, function: Callable[..., str], operands: list[Variable]) -> Variable:
     """`function(*operands)`. Each operand is a constant or `is_open`."""
     if any(is_open(tx, operand) for operand in operands):
         return SizeTextVariable(function, operands)

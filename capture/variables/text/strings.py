@@ -31,10 +31,10 @@ from capture.variables.text.size_text import is_open, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def to_text(tx: Translator, value: Variable) -> str:
+def to_text(tx: Interpreter, value: Variable) -> str:
     """`str(value)`."""
     if isinstance(value, ExceptionVariable):
         return value.text(tx)
@@ -48,7 +48,7 @@ def to_text(tx: Translator, value: Variable) -> str:
         raise GraphBreak("builtin", name="str", value=value) from None
 
 
-def to_repr(tx: Translator, value: Variable) -> str:
+def to_repr(tx: Interpreter, value: Variable) -> str:
     """`repr(value)`."""
     if isinstance(value, ExceptionVariable):
         return value.representation(tx)
@@ -91,7 +91,7 @@ class _Text:
         return self.text
 
 
-def _printable(tx: Translator, value: Variable) -> object:
+def _printable(tx: Interpreter, value: Variable) -> object:
     """A real object with the same text. A container inside of itself becomes the text `[...]` or similar."""
     held = tx.output.objects.resolve(value)
     if not isinstance(held, (SequenceVariable, DictVariable)):
@@ -112,7 +112,7 @@ def _printable(tx: Translator, value: Variable) -> object:
 INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", collections.deque: "[...]"}
 
 
-def _real_printable(tx: Translator, value: Variable) -> object:
+def _real_printable(tx: Interpreter, value: Variable) -> object:
     value = value.plain_argument()
     if isinstance(value, ClassVariable):
         return value.cls
@@ -140,7 +140,7 @@ def _real_printable(tx: Translator, value: Variable) -> object:
     return value.as_constant()
 
 
-def _text_of_set(tx: Translator, value: Any) -> object:
+def _text_of_set(tx: Interpreter, value: Any) -> object:
     """The text of a set, in the order of the set itself. A copy may have another order."""
     if not value.entries:
         return value.cls()
@@ -148,7 +148,7 @@ def _text_of_set(tx: Translator, value: Any) -> object:
     return _Text(f"{{{items}}}" if value.cls is set else f"{value.cls.__name__}({{{items}}})")
 
 
-def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
+def format_value(tx: Interpreter, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion (0: none, 1: str, 2: repr, 3: ascii)."""
     if is_open(tx, value) and (spec is None or spec.is_constant()):
         shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
@@ -188,7 +188,7 @@ CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
 
 @string_method("format")
 def format_template(
-    tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, template: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`template.format(*args, **kwargs)`, field by field, as string.Formatter does it."""
     fields = _Fields(tx, args, kwargs)
@@ -199,7 +199,9 @@ def format_template(
 
 
 @string_method("format_map")
-def _format_map(tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def _format_map(
+    tx: Interpreter, template: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
     if len(args) != 1 or kwargs:
         return fold(template.format_map, args, kwargs)
     (mapping,) = args
@@ -216,7 +218,7 @@ class _Fields:
     Fields `{}` are counted in the order of the template. Nested fields count too.
     """
 
-    def __init__(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+    def __init__(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> None:
         self.tx = tx
         self.args = args
         self.kwargs = kwargs
@@ -271,7 +273,7 @@ CONVERSIONS = {"s": 1, "r": 2, "a": 3}
 
 @string_method("%")
 def _percent_format(
-    tx: Translator, template: str | bytes, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, template: str | bytes, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`template % values`. Of an object that is no constant, only the texts for `%s` and `%r` are known."""
     (values,) = args
@@ -301,7 +303,7 @@ class _TwoTexts(_Text):
         return self.string
 
 
-def _shown(tx: Translator, value: Variable) -> Variable:
+def _shown(tx: Interpreter, value: Variable) -> Variable:
     value = value.plain_argument()
     if value.is_constant():
         return value

@@ -38,8 +38,7 @@ from capture.variables.torch import autograd_function_polyfills
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capture.interpret.output_graph import OutputGraph
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter, Output
 
 _calls: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 
@@ -66,7 +65,7 @@ def _named(call: Any, cls: type) -> Any:
 
 
 @rule(Function.apply.__func__)  # type: ignore[attr-defined]
-def _apply(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+def _apply(tx: Interpreter, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     assert isinstance(function, ClassVariable)
     if kwargs or issubclass(function.cls, torch.autograd.function.InplaceFunction):
         raise GraphBreak("method", name="apply", value=function)
@@ -83,7 +82,7 @@ def _has_setup(function: ClassVariable) -> bool:
     return function.cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
 
 
-def _with_defaults(tx: Translator, function: ClassVariable, args: list[Variable]) -> list[Variable]:
+def _with_defaults(tx: Interpreter, function: ClassVariable, args: list[Variable]) -> list[Variable]:
     """Those of the forward are filled in where a `setup_context` is to see them."""
     if not _has_setup(function):
         return args
@@ -109,11 +108,11 @@ def _is_differentiated(fake: torch.Tensor) -> bool:
     return fake.requires_grad
 
 
-def _parts(tx: Translator, result: Variable) -> list[Variable]:
+def _parts(tx: Interpreter, result: Variable) -> list[Variable]:
     return result.unpack(tx) if isinstance(result, TupleVariable) else [result]
 
 
-def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Variable:
+def _interpret(tx: Interpreter, polyfill: Any, arguments: list[Variable]) -> Variable:
     """Without gradients. What raises may do so for lack of a method of the real context, so it is left to
     Python.
     """
@@ -128,7 +127,7 @@ def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Vari
 
 
 def _forward(
-    tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]
+    tx: Interpreter, function: ClassVariable, args: list[Variable], needs: list[bool]
 ) -> tuple[Variable, Variable]:
     """The context and the result."""
     flags = TupleVariable([ConstantVariable(n) for n in needs])
@@ -142,7 +141,7 @@ def _forward(
 # --- without gradients ------------------------------------------------------------------------------------
 
 
-def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]) -> Variable:
+def _inlined(tx: Interpreter, function: ClassVariable, args: list[Variable], needs: list[bool]) -> Variable:
     output = tx.output
     last, states = next(reversed(output.graph.nodes), None), len(output.modes.changes)
     ctx, result = _forward(tx, function, args, needs)
@@ -161,7 +160,7 @@ def _is_recorded(node: torch.fx.Node) -> bool:
     return any(tensor.requires_grad for tensor in subgraph.tensors_of(value))
 
 
-def _returned(tx: Translator, result: Variable, args: list[Variable], dirty: list[Variable]) -> Variable:
+def _returned(tx: Interpreter, result: Variable, args: list[Variable], dirty: list[Variable]) -> Variable:
     """What `apply` makes of a result: an argument that comes back is another tensor on its memory."""
     if not isinstance(result, TensorVariable):
         return result
@@ -187,7 +186,7 @@ class Trial:
 
     def __init__(
         self,
-        tx: Translator,
+        tx: Interpreter,
         function: ClassVariable,
         args: list[Variable],
         needs: list[bool],
@@ -222,11 +221,11 @@ class Trial:
         if tx.output.side_effects.count() != effects or len(tx.output.inputs.draws) != draws:
             raise GraphBreak("mutation", value=f"{function.describe()} (writing what is no argument)")
 
-    def told(self, tx: Translator, name: str) -> list[Variable]:
+    def told(self, tx: Interpreter, name: str) -> list[Variable]:
         """Tensors that a method of the context was given."""
         return self.ctx.get_attr(tx, name).unpack(tx)
 
-    def _backward(self, tx: Translator) -> list[Variable]:
+    def _backward(self, tx: Interpreter) -> list[Variable]:
         grads = iter(self.grads)
         none = ConstantVariable(None)
         given = [next(grads) if isinstance(r, TensorVariable) else none for r in self.results]
@@ -287,7 +286,7 @@ def _memory(fake: torch.Tensor) -> int:
 
 
 @contextlib.contextmanager
-def _unseen(output: OutputGraph) -> Iterator[None]:
+def _unseen(output: Output) -> Iterator[None]:
     """Autograd runs the backward when the modes around the forward are left."""
     modes, output.modes.function_modes = output.modes.function_modes, []
     try:
@@ -296,7 +295,7 @@ def _unseen(output: OutputGraph) -> Iterator[None]:
         output.modes.function_modes = modes
 
 
-def _gradient_like(tx: Translator, result: TensorVariable) -> TensorVariable:
+def _gradient_like(tx: Interpreter, result: TensorVariable) -> TensorVariable:
     """A plain tensor: autograd knows no classes."""
     plain = TensorVariable(result.node, result.fake)
     grad = tx.output.call_function(tx, torch.zeros_like, [plain], {})
@@ -317,7 +316,7 @@ FUNCTIONS = (
 # --- the node ---------------------------------------------------------------------------------------------
 
 
-def _as_node(tx: Translator, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:
+def _as_node(tx: Interpreter, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:
     if trial.needs_bodies() or any(issubclass(a.python_type(), FUNCTIONS) for a in args):
         items = _in_bodies(tx, args, trial)
     else:
@@ -332,7 +331,7 @@ def _as_node(tx: Translator, function: ClassVariable, args: list[Variable], tria
     return TupleVariable(items) if isinstance(trial.result, TupleVariable) else items[0]
 
 
-def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Variable]:
+def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Variable]:
     """The operations of the trial, taken out of the graph."""
     graph, count = tx.output.graph, len(trial.result_nodes)
     told = trial.ctx.get_attr(tx, "materialize_grads")
@@ -377,7 +376,7 @@ def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Varia
     return [_as_result(tx, r, made) for r in trial.results]
 
 
-def _as_result(tx: Translator, result: Variable, made: Iterator[Variable]) -> Variable:
+def _as_result(tx: Interpreter, result: Variable, made: Iterator[Variable]) -> Variable:
     if not isinstance(result, TensorVariable):
         return result
     tensor = next(made)

@@ -20,9 +20,9 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.torch.nn_module import ModuleVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import UserFunctionVariable
+    from capture.variables.core.protocols import Interpreter
 
 _TORCH_COMPILE = os.path.join(os.path.dirname(torch.__file__), "_dynamo", "eval_frame.py")
 
@@ -40,7 +40,7 @@ def call_original(attribute: str) -> Any:
     """Call what the wrapper keeps in that attribute."""
 
     def call(
-        tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+        tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         return function.get_attr(tx, attribute).call(tx, args, kwargs)
 
@@ -48,18 +48,18 @@ def call_original(attribute: str) -> Any:
 
 
 def _call_module(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     return _original(tx, args[0]).call(tx, args[1:], kwargs)
 
 
 def _call_forward(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     return _original(tx, args[0]).get_attr(tx, "forward").call(tx, args[1:], kwargs)
 
 
-def _original(tx: Translator, module: Variable) -> Variable:
+def _original(tx: Interpreter, module: Variable) -> Variable:
     if module.get_attr(tx, "_capture_arguments").is_exactly(None):
         raise GraphBreak("call_disabled", name=module.describe())
     return module.get_attr(tx, "_capture_original")
@@ -81,10 +81,10 @@ class CompiledVariable(Variable):
         self.function = function
         self.settings = settings
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if self.function is not None:
             return self.function.call(tx, args, kwargs)
         if len(args) != 1 or kwargs:
@@ -104,7 +104,7 @@ WITHOUT_MEANING_INSIDE = frozenset(("backend", "fullgraph", "dynamic", "options"
 
 
 def compile_in_frame(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     settings = dict(kwargs)
     given = args[0] if args else settings.pop("fn", None)
@@ -115,7 +115,7 @@ def compile_in_frame(
     return _compiled(tx, function.function, given, settings)
 
 
-def _compiled(tx: Translator, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
+def _compiled(tx: Interpreter, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
     given = realize(given)
     if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
         raise GraphBreak("call", value="capture.compile of what is no function and no module")

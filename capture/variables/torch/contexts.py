@@ -23,9 +23,9 @@ from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import UserFunctionVariable
+    from capture.variables.core.protocols import Interpreter
 
 NONE = ConstantVariable(None)
 
@@ -47,11 +47,11 @@ class NativeContextVariable(Variable):
     def python_type(self) -> type:
         return self.cls
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
     def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__enter__" and not args:
             return self.enter(tx)
@@ -59,19 +59,19 @@ class NativeContextVariable(Variable):
             return self.leave(tx)
         raise GraphBreak("method", name=name, value=self)
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if not hasattr(self.cls, name):
             raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         return ValueMethod(self, name)
 
-    def enter(self, tx: Translator) -> Variable:
+    def enter(self, tx: Interpreter) -> Variable:
         self.real = self.cls(*self.args)
         self.real.__enter__()
         tx.output.modes.enter_context(self.real)
         tx.output.modes.changes.append((self.cls.__enter__, [self]))
         return NONE
 
-    def leave(self, tx: Translator) -> Variable:
+    def leave(self, tx: Interpreter) -> Variable:
         tx.output.modes.leave_context(self.real)
         tx.output.modes.changes.append((self.cls.__exit__, [self, NONE, NONE, NONE]))
         return NONE
@@ -83,7 +83,7 @@ class NativeContextVariable(Variable):
 class InferenceContextVariable(NativeContextVariable):
     """`torch._C._InferenceMode(mode)`: entered by being made."""
 
-    def __init__(self, tx: Translator, mode: bool) -> None:
+    def __init__(self, tx: Interpreter, mode: bool) -> None:
         super().__init__(torch._C._InferenceMode, [mode])
         self.is_left = False
         tx.output.modes.open_inference.append(
@@ -91,10 +91,10 @@ class InferenceContextVariable(NativeContextVariable):
         )
         super().enter(tx)
 
-    def enter(self, tx: Translator) -> Variable:
+    def enter(self, tx: Interpreter) -> Variable:
         return NONE
 
-    def leave(self, tx: Translator) -> Variable:
+    def leave(self, tx: Interpreter) -> Variable:
         result = super().leave(tx)
         tx.output.modes.state_node(grad_mode._exit_inference_mode, (tx.output.modes.open_inference.pop(),))
         self.is_left = True
@@ -117,22 +117,22 @@ def left_inference_mode(mode: bool) -> torch._C._InferenceMode:
 
 
 @rule(torch._C._InferenceMode)
-def _inference_mode(tx: Translator, mode: Variable) -> Variable:
+def _inference_mode(tx: Interpreter, mode: Variable) -> Variable:
     return InferenceContextVariable(tx, mode.as_constant())
 
 
 @rule(torch._C.DisableTorchFunctionSubclass)
-def _without_subclasses(tx: Translator) -> Variable:
+def _without_subclasses(tx: Interpreter) -> Variable:
     return NativeContextVariable(torch._C.DisableTorchFunctionSubclass, [])
 
 
 @rule(torch._C.DisableTorchFunction)
-def _without_torch_function(tx: Translator) -> Variable:
+def _without_torch_function(tx: Interpreter) -> Variable:
     return NativeContextVariable(torch._C.DisableTorchFunction, [])
 
 
 @rule(torch.use_deterministic_algorithms)
-def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALSE) -> Variable:
+def _deterministic(tx: Interpreter, mode: Variable, *, warn_only: Variable = FALSE) -> Variable:
     return tx.output.modes.change(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
 
 
@@ -140,7 +140,7 @@ def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALS
 
 
 def enter_autocast(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     manager = args[0]
     fields = ("device", "fast_dtype", "_enabled", "_cache_enabled")
@@ -152,7 +152,7 @@ def enter_autocast(
 
 
 def leave_autocast(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     held = tx.output.modes.open_autocasts
     changes = tx.output.modes.changes
@@ -178,11 +178,11 @@ def leave_nesting() -> None:
 COUNTED = (torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache)
 
 
-def _inlined(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:
+def _inlined(tx: Interpreter, function: UserFunctionVariable, args: list[Variable]) -> Variable:
     return tx.inline(function, args, {})
 
 
-def _inlined_without_nodes(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:
+def _inlined_without_nodes(tx: Interpreter, function: UserFunctionVariable, args: list[Variable]) -> Variable:
     last = next(reversed(tx.output.graph.nodes), None)
     result = _inlined(tx, function, args)
     tx.output.drop_nodes_after(last)

@@ -30,14 +30,19 @@ from capture.variables.torch.transforms import (
 )
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 class DerivativeFunction(Variable):
     """`run(function, primals, args, **options)` is what a call does."""
 
     def __init__(
-        self, tx: Translator, name: str, run: Callable[..., Any], primals: list[Variable], body: subgraph.Body
+        self,
+        tx: Interpreter,
+        name: str,
+        run: Callable[..., Any],
+        primals: list[Variable],
+        body: subgraph.Body,
     ) -> None:
         super().__init__(None)
         self.name = name
@@ -53,15 +58,15 @@ class DerivativeFunction(Variable):
     def describe(self) -> str:
         return f"a function that {self.name} returned"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def versions_now(self, tx: Translator) -> list[int | None]:
+    def versions_now(self, tx: Interpreter) -> list[int | None]:
         """How often the tensors that the body reads have been written to."""
         nodes = [*given_values(tx, TupleVariable(self.primals), {})[1], *self.body.lifted]
         return [subgraph.version_of(node) for node in nodes]
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if (
             self.versions_now(tx) != self.versions
         ):  # Python's own keeps what it needs: the frame breaks where it is made
@@ -86,7 +91,7 @@ class DerivativeFunction(Variable):
 
 
 @rule(torch.func.vjp)
-def _vjp(tx: Translator, func: Variable, *primals: Variable, has_aux: Variable = FALSE) -> Variable:
+def _vjp(tx: Interpreter, func: Variable, *primals: Variable, has_aux: Variable = FALSE) -> Variable:
     aux = has_aux.truth(tx)
 
     def results(function: Any) -> Any:
@@ -109,7 +114,7 @@ def _vjp(tx: Translator, func: Variable, *primals: Variable, has_aux: Variable =
 
 
 @rule(torch.func.linearize)
-def _linearize(tx: Translator, func: Variable, *primals: Variable) -> Variable:
+def _linearize(tx: Interpreter, func: Variable, *primals: Variable) -> Variable:
     """torch calls the function twice: for the results, and to record it for the function that it returns."""
     mode = tx.output.fake_mode
     drawn, mode.has_drawn = mode.has_drawn, False

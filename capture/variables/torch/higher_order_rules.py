@@ -35,7 +35,7 @@ from capture.variables.torch.transforms import (
 )
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 # --- cond -------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @rule(torch.cond)
 def _cond(
-    tx: Translator, pred: Variable, true_fn: Variable, false_fn: Variable, operands: Variable | None = None
+    tx: Interpreter, pred: Variable, true_fn: Variable, false_fn: Variable, operands: Variable | None = None
 ) -> Variable:
     """A predicate that is known chooses the branch now; else both become bodies."""
     operands = operands if operands is not None else TupleVariable([])
@@ -127,7 +127,7 @@ join = super(torch.autograd.Function, WithOtherBranch).apply
 
 @rule(torch.utils.checkpoint.checkpoint)
 def _checkpoint(
-    tx: Translator,
+    tx: Interpreter,
     function: Variable,
     *args: Variable,
     use_reentrant: Variable = NONE,
@@ -158,7 +158,7 @@ def _checkpoint(
 OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
 
 
-def _option(tx: Translator, value: Variable) -> Any:
+def _option(tx: Interpreter, value: Variable) -> Any:
     """A constant, or what makes the contexts: an existing function, or a partial on one."""
     value = value.realize() if isinstance(value, LazyVariable) else value
     if isinstance(value, PartialVariable):
@@ -194,7 +194,7 @@ def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[...,
 
 
 @rule(map_slices)
-def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> Variable:
+def _map(tx: Interpreter, function: Variable, xs: Variable, *args: Variable) -> Variable:
     """The body on each slice of `xs` along its first dimension, and the results stacked."""
     (given, _), nodes = given_values(tx, TupleVariable([xs, *args]), {})
     slices = subgraph.tensors_of(given[0])

@@ -28,10 +28,10 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.torch.nn_module import ModuleVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
-def function_that_reads_late(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
+def function_that_reads_late(tx: Interpreter, hook: Variable) -> Callable[..., Any] | None:
     """The hook as an object of Python, where it reads variables or objects of the program: made anew where
     the frame made it from constants and from objects that exist.
     """
@@ -53,7 +53,7 @@ def _is_made_here(hook: Variable) -> bool:
     return isinstance(hook, NestedFunctionVariable)
 
 
-def _as_function(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
+def _as_function(tx: Interpreter, hook: Variable) -> Callable[..., Any] | None:
     if isinstance(hook, UserFunctionVariable):
         return hook.function
     make = MAKERS.get(type(hook))
@@ -62,7 +62,7 @@ def _as_function(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
     return _held(tx, hook) if isinstance(hook, ObjectVariable) else None
 
 
-def _held(tx: Translator, value: Variable) -> Any:
+def _held(tx: Interpreter, value: Variable) -> Any:
     """A constant, or an existing object: NotConstant for all that the frame computes or makes."""
     value = value.realize() if isinstance(value, LazyVariable) else value
     if not isinstance(value, ObjectVariable | ModuleVariable):
@@ -72,19 +72,19 @@ def _held(tx: Translator, value: Variable) -> Any:
     return found
 
 
-def _partial(tx: Translator, hook: PartialVariable) -> Callable[..., Any] | None:
+def _partial(tx: Interpreter, hook: PartialVariable) -> Callable[..., Any] | None:
     function = _as_function(tx, hook.function)
     keywords = {name: _held(tx, value) for name, value in hook.kwargs.items()}
     args = [_held(tx, value) for value in hook.args]
     return None if function is None else functools.partial(function, *args, **keywords)
 
 
-def _bound(tx: Translator, hook: BoundMethodVariable) -> Callable[..., Any] | None:
+def _bound(tx: Interpreter, hook: BoundMethodVariable) -> Callable[..., Any] | None:
     function = _as_function(tx, hook.function)
     return None if function is None else types.MethodType(function, _held(tx, hook.owner))
 
 
-def _nested(tx: Translator, hook: NestedFunctionVariable) -> Callable[..., Any]:
+def _nested(tx: Interpreter, hook: NestedFunctionVariable) -> Callable[..., Any]:
     defaults = tuple(_held(tx, value) for value in hook.defaults)
     keywords = {name: _held(tx, value) for name, value in hook.keyword_defaults.items()}
     closure = tuple(types.CellType(_held(tx, cell.contents)) for cell in hook.closure if cell.contents)
@@ -93,7 +93,7 @@ def _nested(tx: Translator, hook: NestedFunctionVariable) -> Callable[..., Any]:
     return made
 
 
-MAKERS: dict[type[Variable], Callable[[Translator, Any], Callable[..., Any] | None]] = {
+MAKERS: dict[type[Variable], Callable[[Interpreter, Any], Callable[..., Any] | None]] = {
     PartialVariable: _partial,
     BoundMethodVariable: _bound,
     NestedFunctionVariable: _nested,

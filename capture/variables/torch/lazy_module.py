@@ -28,7 +28,7 @@ from guards.lookup import isinstance_raw
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 _left_to_python: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
 
@@ -65,7 +65,9 @@ def _restorer(module: torch.nn.Module) -> Callable[[], None]:
     return restore
 
 
-def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+def check_initialized(
+    tx: Interpreter, module: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> None:
     """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of
     the frame.
     """

@@ -33,7 +33,7 @@ from capture.variables.torch.transforms import (
 )
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 LONG = 64  # steps that are compiled one by one; longer loops run in Python
 Tensors = list[torch.Tensor]
@@ -64,7 +64,7 @@ def only_tensors(what: str, tree: Any) -> Tensors:
 
 
 @rule(while_loop, torch.while_loop)
-def _while_loop(tx: Translator, cond_fn: Variable, body_fn: Variable, carried_inputs: Variable) -> Variable:
+def _while_loop(tx: Interpreter, cond_fn: Variable, body_fn: Variable, carried_inputs: Variable) -> Variable:
     (given, _), nodes = given_values(tx, TupleVariable(carried_inputs.unpack(tx)), {})
     only_tensors("while_loop", given)
     condition, body = subgraph.apart(tx, cond_fn, given), subgraph.apart(tx, body_fn, given)
@@ -112,7 +112,7 @@ def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, Any]:
 
 @rule(scan)
 def _scan(
-    tx: Translator,
+    tx: Interpreter,
     combine_fn: Variable,
     init: Variable,
     xs: Variable,
@@ -191,7 +191,7 @@ def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> 
 
 @rule(associative_scan)
 def _associative_scan(
-    tx: Translator,
+    tx: Interpreter,
     combine_fn: Variable,
     xs: Variable,
     dim: Variable,
@@ -246,20 +246,20 @@ def _combine(
 
 
 @rule(invoke_subgraph_placeholder)
-def _region(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+def _region(tx: Interpreter, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     """A call of what `torch.compiler.nested_compile_region` made."""
     return _called(tx, "invoke_subgraph", function, args, kwargs)
 
 
 @rule(type(wrap).__call__)
 def _wrap(
-    tx: Translator, operator: Variable, function: Variable, *args: Variable, **kwargs: Variable
+    tx: Interpreter, operator: Variable, function: Variable, *args: Variable, **kwargs: Variable
 ) -> Variable:
     return _called(tx, "wrap", function, args, kwargs)
 
 
 def _called(
-    tx: Translator, name: str, function: Variable, args: tuple[Variable, ...], kwargs: dict[str, Variable]
+    tx: Interpreter, name: str, function: Variable, args: tuple[Variable, ...], kwargs: dict[str, Variable]
 ) -> Variable:
     """A node that calls the function once, as it stands there."""
     bound = Bound(function, [a if is_object(tx, a) else None for a in args])
@@ -271,7 +271,7 @@ def _called(
     return transform_node(tx, name, lambda f: f, [body], given, nodes, body.example, returned)
 
 
-def is_object(tx: Translator, value: Variable) -> bool:
+def is_object(tx: Interpreter, value: Variable) -> bool:
     """Modules and the like: known to the body as they are."""
     value = tx.output.objects.resolve(value)
     return issubclass(value.python_type(), torch.nn.Module)
@@ -288,7 +288,7 @@ class Bound(Variable):
     def describe(self) -> str:
         return self.function.describe()
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         rest = iter(args)
         return self.function.call(tx, [next(rest) if a is None else a for a in self.fixed], kwargs)
 

@@ -22,7 +22,7 @@ from guards.lookup import dict_items, instance_dict
 from guards.sources import AttrSource, ConstantSource, DictKeySource, DictValueSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
     from capture.variables.torch.nn_module import ModuleVariable
     from guards.sources import Source
 
@@ -38,7 +38,7 @@ GLOBAL = (
 
 
 def call_with_hooks(
-    tx: Translator, module: ModuleVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, module: ModuleVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
     """The hooks' lengths are guarded by `ModuleVariable.has_hooks` already."""
     if not all(_is_empty(tx, module, name) for name in BY_ID):
@@ -52,7 +52,7 @@ def call_with_hooks(
     return tx.wrap_function(module_polyfills.call_with_hooks).call(tx, arguments, {})
 
 
-def hooks_after(tx: Translator, module: ModuleVariable) -> Variable | None:
+def hooks_after(tx: Interpreter, module: ModuleVariable) -> Variable | None:
     """A tuple of the hooks to call behind `forward`; None where they are not known."""
     known = _globally_empty(tx, "_global_forward_hooks")
     return _in_order(tx, module, *AFTER) if known else None
@@ -62,7 +62,7 @@ def _held(module: ModuleVariable, name: str) -> Any:
     return (instance_dict(module.value) or {}).get(name)
 
 
-def _unchanged(tx: Translator, held: Any, source: Source | None) -> bool:
+def _unchanged(tx: Interpreter, held: Any, source: Source | None) -> bool:
     """Whether the dict is as it was at entry; its length is guarded."""
     if not isinstance(held, dict) or tx.output.objects.changed_dict(held) is not None:
         return False
@@ -71,12 +71,12 @@ def _unchanged(tx: Translator, held: Any, source: Source | None) -> bool:
     return True
 
 
-def _is_empty(tx: Translator, module: ModuleVariable, name: str) -> bool:
+def _is_empty(tx: Interpreter, module: ModuleVariable, name: str) -> bool:
     held = _held(module, name)
     return _unchanged(tx, held, _source_of(module, name)) and not held
 
 
-def _globally_empty(tx: Translator, name: str) -> bool:
+def _globally_empty(tx: Interpreter, name: str) -> bool:
     held = getattr(nn_module, name)
     return _unchanged(tx, held, ConstantSource(held, name)) and not held
 
@@ -85,7 +85,7 @@ def _source_of(module: ModuleVariable, name: str) -> Source | None:
     return AttrSource(module.source, name) if module.source is not None else None
 
 
-def _in_order(tx: Translator, module: ModuleVariable, name: str, name_of_marks: str) -> Variable | None:
+def _in_order(tx: Interpreter, module: ModuleVariable, name: str, name_of_marks: str) -> Variable | None:
     """A tuple of (hook, does it take keywords); the latter have their ids, the same objects, in a second
     dict.
     """

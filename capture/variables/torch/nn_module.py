@@ -24,7 +24,7 @@ from guards.lookup import instance_dict
 from guards.sources import AttrSource, ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 INSTANCE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -46,12 +46,12 @@ class ModuleVariable(ObjectVariable):
     def describe(self) -> str:
         return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name.endswith("_hooks"):
             tx.output.side_effects.check_hooks_known()
         return super().get_attr(tx, name)
 
-    def registered(self, tx: Translator, name: str) -> Variable | None:
+    def registered(self, tx: Interpreter, name: str) -> Variable | None:
         """What `nn.Module.__getattr__` finds."""
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
@@ -73,7 +73,7 @@ class ModuleVariable(ObjectVariable):
                 tx.output.guards.add(DictContainsGuard.of(AttrSource(self.source, registry), name, False))
         return None
 
-    def has_registered(self, tx: Translator, name: str) -> bool:
+    def has_registered(self, tx: Interpreter, name: str) -> bool:
         namespace = (instance_dict(self.value) if self.value is not None else None) or {}
         for registry in REGISTRIES:
             changed = tx.output.objects.changed_dict(namespace.get(registry))
@@ -81,13 +81,13 @@ class ModuleVariable(ObjectVariable):
                 return True
         return False
 
-    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+    def fallback_get_attr(self, tx: Interpreter, name: str) -> Variable:
         if self.class_entry("__getattr__") is not MODULE_GETATTR:
             return super().fallback_get_attr(tx, name)
         self.class_entry(name)
         return module_get_attribute(tx, self, ConstantVariable(name))
 
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+    def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
         setter = self.class_entry("__setattr__")
         if setter is MODULE_SETATTR:
             module_set_attribute(tx, self, ConstantVariable(name), value)
@@ -96,7 +96,7 @@ class ModuleVariable(ObjectVariable):
         else:
             super().set_attr(tx, name, value)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         as_written = (
             self.class_entry("__call__") is MODULE_CALL and self.class_entry("_call_impl") is MODULE_CALL_IMPL
         )
@@ -110,7 +110,7 @@ class ModuleVariable(ObjectVariable):
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
         return self.get_attr(tx, "forward").call(tx, args, kwargs)
 
-    def has_hooks(self, tx: Translator) -> bool:
+    def has_hooks(self, tx: Interpreter) -> bool:
         """Guards on what it finds."""
         namespace = instance_dict(self.value) or {}
         found = False
@@ -131,7 +131,7 @@ class ModuleVariable(ObjectVariable):
         return found or bool(namespace.get("_compiled_call_impl"))
 
 
-def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable:
+def module_get_attribute(tx: Interpreter, owner: Any, name: Variable) -> Variable:
     """`nn.Module.__getattr__(owner, name)` called by an override."""
     key = name.as_constant()
     found = owner.registered(tx, key)
@@ -140,7 +140,7 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
     return found
 
 
-def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
+def module_set_attribute(tx: Interpreter, owner: Any, name: Variable, value: Variable) -> Variable:
     """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
     value = realize(value)
     registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
@@ -160,6 +160,6 @@ MODULE_METHODS = {
 
 
 @rule(module_polyfills.hooks_after)
-def _hooks_after(tx: Translator, module: Variable) -> Variable:
+def _hooks_after(tx: Interpreter, module: Variable) -> Variable:
     hooks = module_hooks.hooks_after(tx, module) if isinstance(module, ModuleVariable) else None
     return hooks if hooks is not None else tx.wrap_function(module_polyfills.by_id).call(tx, [module], {})

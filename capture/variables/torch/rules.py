@@ -15,11 +15,11 @@ from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 
 @rule(_lazy_property_and_property)
-def _lazy_property_of_class(tx: Translator, wrapped: Variable) -> Variable:
+def _lazy_property_of_class(tx: Interpreter, wrapped: Variable) -> Variable:
     """A lazy property asked of its class. Whoever asks wants to know that it is one, so one object does for
     all.
     """
@@ -28,7 +28,7 @@ def _lazy_property_of_class(tx: Translator, wrapped: Variable) -> Variable:
 
 
 @rule(torch.nn.Buffer)
-def _buffer(tx: Translator, data: Variable, *, persistent: Variable = ConstantVariable(True)) -> Variable:
+def _buffer(tx: Interpreter, data: Variable, *, persistent: Variable = ConstantVariable(True)) -> Variable:
     """A plain tensor with two attributes."""
     if not isinstance(data, TensorVariable) or data.cls is not torch.Tensor or data.fake.requires_grad:
         raise GraphBreak("call", value="torch.nn.Buffer")
@@ -39,7 +39,7 @@ def _buffer(tx: Translator, data: Variable, *, persistent: Variable = ConstantVa
 
 
 @late_rule("torch._dynamo._trace_wrapped_higher_order_op", "ModIndex.apply")
-def _index_of_tensors(tx: Translator, cls: Variable, tensor: Variable, indices: Variable) -> Variable:
+def _index_of_tensors(tx: Interpreter, cls: Variable, tensor: Variable, indices: Variable) -> Variable:
     """What `TransformGetItemToIndex` makes of `tensor[...]`: the operator, with a backward that is written
     apart for torch's own tracers.
     """

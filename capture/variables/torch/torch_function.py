@@ -20,7 +20,7 @@ from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
+    from capture.variables.core.protocols import Interpreter
 
 #: constants that are computed of sizes: of symbols too, where some of them are
 OF_SIZES = frozenset([torch.broadcast_shapes])
@@ -46,13 +46,13 @@ class TorchFunctionVariable(BuiltinVariable):
     def name(self) -> str:
         return str(getattr(self.function, "__name__", self.function))
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
         overload = getattr(self.function, name, None)
         if function_kinds.kind_of(overload) is not None:  # torch.ops.aten.add.Tensor
             return TorchFunctionVariable(overload)
         return super().get_attr(tx, name)
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not kwargs and self.function in SYMBOL_FUNCTIONS:
             return compute(self.function, args) or fold(self.function, args, {})
         kind = function_kinds.kind_of(self.function) or "outside"
@@ -65,7 +65,7 @@ class TorchFunctionVariable(BuiltinVariable):
 
 
 def _operation(
-    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+    self: TorchFunctionVariable, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     for reader in DEPENDS_ON.get(self.function, ()):
         tx.output.guarding.state(reader)
@@ -76,7 +76,7 @@ def _operation(
 
 
 def _constant(
-    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+    self: TorchFunctionVariable, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     sizes_may_be_symbols = self.function in OF_SIZES
 
@@ -103,13 +103,13 @@ def _constant(
 
 
 def _state(
-    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+    self: TorchFunctionVariable, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     return tx.output.modes.change(tx, self.function, [argument_value(a) for a in args])
 
 
 def _outside(
-    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+    self: TorchFunctionVariable, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     raise GraphBreak("unsupported_torch_function", name=self.name())
 

@@ -31,9 +31,9 @@ from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import UserFunctionVariable
+    from capture.variables.core.protocols import Interpreter
 
 
 def _grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -76,10 +76,10 @@ class TransformVariable(Variable):
     def describe(self) -> str:
         return f"{self.transform.__name__}({self.function.describe()})"
 
-    def truth(self, tx: Translator) -> bool:
+    def truth(self, tx: Interpreter) -> bool:
         return True
 
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         positional = [subgraph.plain(tx, a, no_tensor) for a in self.args]
         options = {name: subgraph.plain(tx, v, no_tensor) for name, v in self.options.items()}
         run = TRANSFORMS[self.transform]
@@ -109,7 +109,7 @@ Apply = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def transformed(
-    tx: Translator,
+    tx: Interpreter,
     name: str,
     apply: Apply,
     function: Variable,
@@ -136,7 +136,7 @@ def transformed(
 
 
 def given_values(
-    tx: Translator, args: Variable, kwargs: dict[str, Variable]
+    tx: Interpreter, args: Variable, kwargs: dict[str, Variable]
 ) -> tuple[tuple[Any, Any], list[torch.fx.Node]]:
     """The arguments with fake tensors, and the nodes of those."""
     nodes: list[torch.fx.Node] = []
@@ -154,7 +154,7 @@ def given_values(
 
 
 def transform_node(
-    tx: Translator,
+    tx: Interpreter,
     name: str,
     apply: Apply,
     bodies: list[subgraph.Body],
@@ -176,7 +176,7 @@ def check_results(function: Variable, body: subgraph.Body) -> None:
         raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
 
 
-def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
+def on_fakes(tx: Interpreter, name: str, call: Callable[[], Any]) -> Any:
     mode = tx.output.fake_mode
     before = mode.allow_meta
     mode.allow_meta = True  # forward mode multiplies its zeros on the meta device
@@ -221,7 +221,7 @@ def run_bodies(
 
 def _make_rule(transform: Any) -> None:
     @rule(transform)
-    def make(tx: Translator, func: Variable, *args: Variable, **options: Variable) -> Variable:
+    def make(tx: Interpreter, func: Variable, *args: Variable, **options: Variable) -> Variable:
         return TransformVariable(transform, func, list(args), options)
 
 
@@ -231,7 +231,7 @@ for _transform in TRANSFORMS:
 
 @rule(torch.func.jvp)
 def _jvp(
-    tx: Translator, func: Variable, primals: Variable, tangents: Variable, **options: Variable
+    tx: Interpreter, func: Variable, primals: Variable, tangents: Variable, **options: Variable
 ) -> Variable:
     fixed = {name: subgraph.plain(tx, v, no_tensor) for name, v in options.items()}
 
@@ -257,7 +257,7 @@ MAKERS: list[tuple[Any, str, tuple[str, ...]]] = [
 def call_made(
     transform: Any,
     names: tuple[str, ...],
-    tx: Translator,
+    tx: Interpreter,
     function: UserFunctionVariable,
     args: list[Variable],
     kwargs: dict[str, Variable],

@@ -31,8 +31,8 @@ from capture.variables.torch.transforms import MAKERS, call_made
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from capture.interpret.translator import Translator
     from capture.variables.callables.function import UserFunctionVariable
+    from capture.variables.core.protocols import Interpreter
 
 
 def inner_code(function: Any, name: str) -> types.CodeType:
@@ -48,7 +48,7 @@ def inner_code(function: Any, name: str) -> types.CodeType:
 
 
 def _optimizer_method(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
     method = function.closure_value(tx, "func")
@@ -56,7 +56,7 @@ def _optimizer_method(
 
 
 def _kept_from_compilers(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`torch._disable_dynamo`: a break, but for what is plain Python."""
     wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def _kept_from_compilers(
 
 
 def _assertion(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     return tx.wrap_function(wrapper_polyfills.assertion).call(tx, args, kwargs)
 
@@ -80,7 +80,7 @@ def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
 
 
 def kept_from_torch_compile(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used
     anywhere in the process.
@@ -99,7 +99,7 @@ def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
 
 
 def without_the_tag(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """The method itself; the note is torch.compile's own."""
     wrapped = function.function.__name__.removeprefix("patched_")
@@ -129,19 +129,19 @@ BY_CODE: dict[types.CodeType, Any] = {
 
 
 @rule(_get_value)
-def _counter_value(tx: Translator, value: Variable) -> Variable:
+def _counter_value(tx: Interpreter, value: Variable) -> Variable:
     """A step count or the like, as the number that eager mode takes: kept in the graph."""
     return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
 
 
 @rule(_stack_if_compiling)
-def _numbers_of_tensors(tx: Translator, numbers: Variable) -> Variable:
+def _numbers_of_tensors(tx: Interpreter, numbers: Variable) -> Variable:
     """As in eager mode: a list of numbers."""
     return numbers
 
 
 @rule(CustomOpDef.__call__)
-def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+def _custom_operator(tx: Interpreter, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     """What `torch.library.custom_op` returns: a call of its operator."""
     value = definition.real_value()
     tx.output.guarding.identity(definition, value)
@@ -149,18 +149,18 @@ def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kw
 
 
 @rule(_combine_input_and_mask)
-def _masked_input(tx: Translator, *args: Variable) -> Variable:
+def _masked_input(tx: Interpreter, *args: Variable) -> Variable:
     return tx.wrap_function(wrapper_polyfills.input_where_unmasked).call(tx, list(args), {})
 
 
 @rule(torch._C._group_tensors_by_device_and_dtype)
-def _group_tensors(tx: Translator, lists: Variable, with_indices: Variable) -> Variable:
+def _group_tensors(tx: Interpreter, lists: Variable, with_indices: Variable) -> Variable:
     """Which `foreach` operators are called for, and clipping of gradients."""
     return tx.wrap_function(wrapper_polyfills.group_tensors).call(tx, [lists, with_indices], {})
 
 
 @rule(torch.profiler.profile, torch.autograd.profiler.profile)
-def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+def _profile(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     """`with profile():` of which nobody reads the results has none."""
     following = tuple(instruction.name for instruction in tx.instructions[tx.index : tx.index + 2])
     if following != dialect.ENTERS_WITH_UNNAMED or not kwargs.keys() <= WITHOUT_READERS:
