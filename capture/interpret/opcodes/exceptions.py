@@ -20,9 +20,9 @@ from capture.variables.core.exception import (
     handled_exception,
     raise_new,
 )
-from capture.variables.core.exception_group import match_and_rest, to_raise
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
+from capture.variables.objects.exception_group import match_and_rest, to_raise
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.torch.contexts import NativeContextVariable

@@ -18,9 +18,9 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.core.constant import fold
 from capture.variables.core.exception import ExceptionVariable, raise_new, raise_python
-from capture.variables.core.exception_group import make_group
 from capture.variables.core.makers import makes
 from capture.variables.core.wrap import wrap
+from capture.variables.objects.exception_group import make_group
 from capture.variables.objects.native_base import native_base, new_base_value
 from capture.variables.objects.type_object import INSTANCE_RULES, ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
