@@ -1,14 +1,13 @@
-"""`assert` on the values of a tensor, without a break; and what torch's own modules check of tensors that
-they are given (`torch.distributions`).
+"""`assert` on the values of a tensor, without a graph break. Checks in `torch.distributions` work alike.
 
-In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`, or over another
+In:  the condition (a tensor), and the instruction after the jump over `raise AssertionError` or a similar
      `raise`.
-Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph.
-     Where it does not hold when the graph has run, nothing has happened yet: Python runs the frame from its
-     start and raises the program's own error.
+Out: the graph goes on as if the condition holds. It gets a node for the assertion, and the condition is an
+     output.
 
-That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is
-translated again, with a break.
+If the condition is false when the graph has run, there were no side effects yet. Python then runs the frame
+from its start and raises the program's own error. This works only if the graph writes to no input and nothing
+writes to the condition later. Otherwise the frame is translated again, with a graph break.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Assertions:
-    """Those of one graph. `break_at_each`: none is taken into the graph."""
+    """The assertions of one graph. `break_at_each`: every assertion breaks the graph."""
 
     def __init__(self, break_at_each: bool) -> None:
         self.break_at_each = break_at_each
@@ -40,7 +39,7 @@ class Assertions:
         return bool(self._conditions)
 
     def take(self, tx: Translator, condition: TensorVariable) -> bool:
-        """Whether the assertion that follows is in the graph now."""
+        """Take the following assertion into the graph, if possible. Returns whether it was possible."""
         if not is_assertion(tx) or condition.fake.numel() != 1:
             return False
         if self.break_at_each:
@@ -61,8 +60,9 @@ class Assertions:
 
 
 def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.Node) -> bool:
-    """Since then. Of an inference tensor nobody counts the writes: it may be where another node gives the
-    same memory.
+    """Whether the condition may have been written to since its assertion.
+
+    An inference tensor does not count its writes. It may be written to if another node returns its memory.
     """
     if version is not None:
         return version_of(condition.fake) != version
@@ -73,7 +73,7 @@ def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.N
 
 
 def _holds(condition: TensorVariable) -> bool:
-    """Whether it is computed from constants alone, and true: `Normal(0, 1)` checks its own numbers."""
+    """Whether the condition is a true constant: `Normal(0, 1)` checks its own numbers."""
     fake: Any = condition.fake
     if not is_still_constant(fake):
         return False
@@ -89,14 +89,14 @@ def is_assertion(tx: Translator) -> bool:
 
 
 def _raises(tx: Translator, end: int | None) -> bool:
-    """Whether all that the jump to `end` leaves out is one `raise`."""
+    """Whether the jump to `end` skips only one `raise`."""
     skipped = tx.instructions[tx.index : end]
     last = skipped[-1].name if skipped else None
     return last in dialect.RAISES and all(i.target is None for i in skipped)
 
 
 def _message(tx: Translator) -> str:
-    """For readers of the graph; who runs the program sees Python's."""
+    """The message for readers of the graph. The user of the program sees Python's own message."""
     following = tx.instructions[tx.index + 1]
     text = following.value if following.name in dialect.LOADS_CONSTANT else None
     return text if isinstance(text, str) else "assertion error"

@@ -1,16 +1,15 @@
-"""What torch takes for likely of sizes that only a run of the graph knows: that none is 0 or 1, that strides
-are dense.
+"""torch's assumptions about unbacked sizes: no such size is 0 or 1, and strides are dense.
 
-In:  each operation, run on fake tensors; the conditions that it took for granted (`SizeEnv.assumptions`).
-Out: `Assumed`: a check around the graph that they hold. Where they do not, Python runs the frame.
+In:  each operation, run on fake tensors, and the conditions that it assumed (`SizeEnv.assumptions`).
+Out: `Assumed`: a check of the conditions around the graph. If one does not hold, Python runs the frame.
 
-    y = x[mask].softmax(0)   ->   torch asked whether u0 is 1; the sizes of the result are the same either
-                                  way: nothing to check
-    y = x[mask].squeeze(0)   ->   with u0 == 1 the result has one dim less: u0 != 1 is checked at each run
+    y = x[mask].softmax(0)   ->   torch asked whether u0 is 1; the sizes of the result are the same in both
+                                  cases, so that there is nothing to check
+    y = x[mask].squeeze(0)   ->   with u0 == 1 the result has one dim less: each run checks u0 != 1
 
-Sizes of 0 and 1 are common, so an operation that took something for granted is run once more for each of
-them: what gives the same sizes then holds for it too. Strides are not compared: the program is not told those
-of such tensors (`capture/variables/tensors/tensor.py`).
+Sizes of 0 and 1 are common, so that an operation with an assumption is run again for each of them. If the
+sizes of its results are the same, the check allows this value too. Strides are not compared, because the
+program can't read the strides of such tensors (`capture/variables/tensors/tensor.py`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ SMALL = (0, 1)
 
 
 class LikelySizes:
-    """Conditions that were taken for granted, with the values of their symbol for which they need not hold."""
+    """The assumed conditions, each with the values of its symbol for which it does not have to hold."""
 
     def __init__(self) -> None:
         self.conditions: dict[Any, tuple[bool, set[int]]] = {}
 
     def propagate(self, env: SizeEnv | None, run: Callable[[], Any], arguments: list[Any]) -> Any:
-        """`run()`, an operation on fake tensors."""
+        """The result of `run()`, an operation on fake tensors. Collects its assumptions."""
         if env is None:
             return run()
         self.collect(env)
@@ -50,7 +49,7 @@ class LikelySizes:
         return value
 
     def collect(self, env: SizeEnv) -> None:
-        """Those of the program's own questions."""
+        """Collect the assumptions that the program's own questions caused."""
         self._add(env.assumptions, set())
         env.assumptions = {}
 
@@ -60,7 +59,7 @@ class LikelySizes:
             self.conditions[condition] = answer, known & harmless
 
     def checked(self, output: OutputGraph) -> Assumed | None:
-        """What is left to check at each run, over numbers that the graph knows."""
+        """The conditions to check at each run, over numbers that the graph computes, or None."""
         assert output.symbols.env is not None
         conditions = self.unproved(output.symbols.env)
         texts = [_text(condition, *self.conditions[condition]) for condition in conditions]
@@ -68,13 +67,13 @@ class LikelySizes:
         return Assumed(output, sorted(symbols, key=str), texts) if texts else None
 
     def unproved(self, env: SizeEnv) -> list[Any]:
-        """Conditions that only a run can tell."""
+        """The conditions that only a run can decide."""
         self.collect(env)
         return [c for c, known in self.conditions.items() if not _holds_elsewhere(env, c, *known)]
 
 
 def _state_of(arguments: list[Any]) -> list[Any]:
-    """Changes where an operation writes to an argument, or lays it out anew."""
+    """A state that changes when an operation writes to an argument or changes its layout."""
     tensors = [_below_transforms(a) for a in arguments if isinstance(a, torch.Tensor)]
     return [
         (
@@ -87,7 +86,7 @@ def _state_of(arguments: list[Any]) -> list[Any]:
 
 
 def _below_transforms(tensor: torch.Tensor) -> torch.Tensor:
-    """In the body of a `vmap` or `grad`: the tensor that is wrapped."""
+    """The tensor inside the wrappers of `vmap` and `grad`."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -96,7 +95,7 @@ def _below_transforms(tensor: torch.Tensor) -> torch.Tensor:
 def _harmless(
     env: SizeEnv, taken: dict[Any, bool], run: Callable[[], Any], value: Any, arguments: list[Any]
 ) -> set[int]:
-    """The small values of the only symbol for which the result is the same."""
+    """The small values of the only symbol with the same result. Empty if there are several symbols."""
     symbols = {symbol for condition in taken for symbol in condition.free_symbols}
     if len(symbols) != 1:
         return set()
@@ -115,7 +114,7 @@ def _is_same(
         with env.under(values):
             other = run()
     except Exception:
-        return False  # whatever it is: then it has to be checked
+        return False  # after any exception, each run must check the condition
     finally:
         env.pending_fresh_unbacked_symbols[:] = waiting
         env.assumptions = {}
@@ -123,8 +122,9 @@ def _is_same(
 
 
 def _sizes(value: Any, values: dict[Any, Any], arguments: list[Any]) -> Any:
-    """What the translation may conclude from a result: its structure, sizes, dtypes, and which argument it
-    is.
+    """Everything that the translation may conclude from a result.
+
+    This is its structure, its sizes and dtypes, and which arguments it is identical to.
     """
     if isinstance(value, torch.Tensor):
         itself = [i for i, argument in enumerate(arguments) if argument is value]
@@ -139,11 +139,11 @@ def _number(value: Any, values: dict[Any, Any]) -> Any:
     return value.node.expr.xreplace(values) if is_symbolic else value
 
 
-# --- checks behind the graph ------------------------------------------------------------------------------
+# --- checks after the graph -------------------------------------------------------------------------------
 
 
 def _holds_elsewhere(env: SizeEnv, condition: Any, answer: bool, harmless: set[int]) -> bool:
-    """Whether only harmless values of its symbol contradict it: `u0 == 1` is false for all others."""
+    """Whether only harmless values of the symbol give another answer: `u0 == 1` is false for all others."""
     if len(condition.free_symbols) != 1 or not harmless:
         return False
     (symbol,) = condition.free_symbols
@@ -156,7 +156,7 @@ def _holds_elsewhere(env: SizeEnv, condition: Any, answer: bool, harmless: set[i
 
 
 def _from_zero(env: SizeEnv, symbol: Any, harmless: set[int]) -> bool:
-    """Whether `harmless` has all values of the symbol up to its largest."""
+    """Whether `harmless` has all possible values of the symbol up to the largest value in `harmless`."""
     return bool(env.var_to_range[symbol].lower >= 0) and harmless == set(range(len(harmless)))
 
 
@@ -171,21 +171,22 @@ def _text(condition: Any, answer: bool, harmless: set[int]) -> str:
 
 
 class UnlikelySizes(Exception):
-    """What was taken for likely does not hold: the frame is Python's."""
+    """An assumption does not hold, so that Python must run the frame."""
 
 
 class Assumed:
-    """Conditions on numbers that the graph gives beside its results."""
+    """Conditions on numbers that the graph returns after its results."""
 
     def __init__(self, output: OutputGraph, symbols: list[Any], texts: list[str]) -> None:
         self.nodes = [output.symbols.node_of_symbol(symbol) for symbol in symbols]
         names = ", ".join(map(str, symbols))
-        self.holds = eval(f"lambda {names}: {' and '.join(texts)}", {"math": math})  # over numbers alone
+        self.holds = eval(f"lambda {names}: {' and '.join(texts)}", {"math": math})  # sees only numbers
 
 
 class Retried:
-    """Calls a graph that may find that the frame is Python's: as if nothing had been drawn. `assumed`: its
-    last results are the numbers of that.
+    """Calls a graph whose checks may fail. After a failure the random state is as before the call.
+
+    The numbers for `assumed` are the last results of the graph.
     """
 
     may_fail = True

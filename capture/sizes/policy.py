@@ -1,13 +1,12 @@
-"""Which sizes and ints become symbols.
+"""The decision which sizes, ints and floats become symbols.
 
-In:  the `dynamic` setting, marks on tensors, and what earlier captures of the same code saw.
-Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int is one.
+In:  the `dynamic` setting, marks on tensors, and the values that earlier captures of the same code saw.
+Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int or float is a symbol.
 
-    dynamic=None:  f(x[3, 4]) captured, x[5, 4] comes   ->   dim 0 of x changed: a symbol from now on
+    dynamic=None:  a capture sees x[3, 4], the next one x[5, 4]   ->   dim 0 of x is a symbol from now on
 
-A size or int that two captures of a code object found at the same place with different values counts as
-changing. Values are remembered for each converter (one way to capture) and code object; `forget_all` belongs
-to `capture.reset()`.
+A size or int counts as changing if two captures of a code object found different values at the same place.
+Values are remembered for each converter and code object. `capture.reset()` calls `forget_all`.
 """
 
 from __future__ import annotations
@@ -23,21 +22,24 @@ from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
 from guards.sources import ConstantSource, FreeCellSource, FunctionFieldSource, LocalSource, Source
 
-DYNAMIC = -1  # in place of a remembered size that changed
+DYNAMIC = -1  # stands for a remembered size that changed
 VALUES_OF_FLAGS = 3
 INT64 = range(-(2**63), 2**63)
+#: fields of a function that programs usually don't change
 FIXED_FIELDS = (
     "__defaults__",
     "__kwdefaults__",
     "__globals__",
-)  # of functions: what the program writes down once
+)
 
 
 @dataclass
 class Seen:
-    """What the captures of one code object saw, by the source's text. An int, float or position of an
-    iterator that changed is None, and so are the sizes of a tensor whose number of dims changed. `written`:
-    attributes and globals that the code sets; `counters`: the values of ints among them.
+    """The values that the captures of one code object saw, by the text of their sources.
+
+    None stands for an int, float or iterator position that changed, and for the sizes of a tensor whose
+    number of dims changed. `written` has the attributes and globals that the code sets. `counters` has the
+    values of the ints among them.
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
@@ -49,8 +51,9 @@ class Seen:
 
 
 class SizeHistory:
-    """What the captures of one converter saw. Code objects compare by value, so they are known by identity
-    here.
+    """The values that the captures of one converter saw.
+
+    The keys are the ids of code objects, because code objects compare by value.
     """
 
     def __init__(self) -> None:
@@ -74,14 +77,16 @@ _histories: weakref.WeakSet[SizeHistory] = weakref.WeakSet()
 
 
 def forget_all() -> None:
-    """Every size is static again."""
+    """Make every size static again."""
     for history in list(_histories):
         history.clear()
 
 
 class SizePolicy:
-    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`. `numbers`: nothing is symbolic,
-    whatever is marked.
+    """The decisions for one capture.
+
+    `dynamic` is the setting of `enable(dynamic=...)`. With `numbers`, nothing is symbolic, not even marked
+    dims.
     """
 
     def __init__(self, dynamic: bool | None, seen: Seen, numbers: bool = False) -> None:
@@ -92,11 +97,11 @@ class SizePolicy:
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
     ) -> dict[int, marks.DimRange | None]:
-        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by
-        identity.
+        """The dims that are symbols, with their ranges.
 
-        None: nothing is known of the dim, and with sizes equal to its own it shares a symbol. One that is
-        marked or changed has its own.
+        A tensor of a module has only its marked dims. A tensor that the guards know by identity has none.
+        A dim with None shares a symbol with equal sizes. A dim that is marked or that changed gets its own
+        symbol.
         """
         if self.numbers or isinstance(source.root, ConstantSource):
             return {}
@@ -124,8 +129,10 @@ class SizePolicy:
         return [dim for dim, size in enumerate(known) if size == DYNAMIC]
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of
-        modules, globals and defaults, but for counters, which the code itself goes on with.
+        """Whether an int is a symbol.
+
+        Ints of the caller or of a closure can be symbols, also inside containers and plain objects. Ints of
+        modules, globals and defaults are constants, except for counters, which the code itself changes.
         """
         if self.dynamic is False or value not in INT64:
             return False
@@ -137,7 +144,7 @@ class SizePolicy:
         return bool(self.dynamic) or known is None
 
     def _is_counter(self, value: int, source: Source) -> bool:
-        """A flag has few values: each is a constant of a capture of its own."""
+        """Whether an int is a counter. A flag is not: it has few values, and each gets its own capture."""
         if source.text not in self.seen.written:
             self.seen.counters[source.text] = {value}
             return False
@@ -146,8 +153,10 @@ class SizePolicy:
         return len(values) > VALUES_OF_FLAGS
 
     def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Floats at the places of `is_dynamic_int`; anywhere else once they had two values (a learning rate,
-        the slope of a module).
+        """Whether a float is a symbol.
+
+        The places of `is_dynamic_int` count. At any other place a float is a symbol after it had two values
+        (a learning rate, the slope of a module).
         """
         if self.dynamic is False:
             return False
@@ -157,9 +166,7 @@ class SizePolicy:
         return known is None or (bool(self.dynamic) and _is_variable(source, of_module))
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
-        """Whether an iterator that the frame is given was met at two positions, or is that of a loop that the
-        graph broke in.
-        """
+        """Whether an existing iterator had two positions, or belongs to a loop with a graph break inside."""
         if isinstance(source.root, LocalSource) and source.root.name.startswith(STACK_ITEM):
             return True
         known = self.seen.positions.setdefault(source.text, position)
@@ -169,7 +176,7 @@ class SizePolicy:
 
 
 def _is_variable(source: Source, of_module: Callable[[Source], bool]) -> bool:
-    """Whether a number found there is one that programs change."""
+    """Whether programs usually change a number at this place."""
     if not isinstance(source.root, (LocalSource, FreeCellSource)) or of_module(source):
         return False
     return not any(

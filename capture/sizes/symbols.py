@@ -1,13 +1,13 @@
-"""Sizes and ints that are symbols in one translation: where they come from, their placeholders, their guards.
+"""The symbols of one translation: sizes, ints and floats, with their sources, placeholders and guards.
 
-In:  a tensor or int that becomes an input, and the `SizePolicy`.
+In:  a tensor or number that becomes an input, and the `SizePolicy`.
 Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the graph for the symbols; at the
-     end, guards that hold exactly where the capture does.
+     end, guards that hold exactly for the calls for which the capture is right.
 
-    x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 <
-        x.size(0)
+    x[s0, 4]                  ->   placeholders s0 (= x.size(0)) and l_x_
+    if x.shape[0] > 8: ...    ->   guard 8 < x.size(0)
 
-Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so), unless they are known
+Sizes 0 and 1 are numbers. Equal sizes share a symbol, with a guard on their equality, unless they are known
 to change. A condition that the guard program can't compute fixes its symbols.
 """
 
@@ -43,23 +43,21 @@ Layout = tuple[list[Any], list[Any]]
 
 
 class Symbols:
-    """`env` is None as long as nothing is symbolic (it costs an import)."""
+    """`env` is None as long as nothing is symbolic, because it needs a slow import."""
 
     def __init__(self, output: OutputGraph, policy: SizePolicy) -> None:
         self.output = output
         self.policy = policy
         self.env: SizeEnv | None = None
-        self.sources: dict[
-            Any, list[Source]
-        ] = {}  # by symbol: the places that hold its value, the first is read
+        #: symbol -> the sources of its value; the guards read the first one
+        self.sources: dict[Any, list[Source]] = {}
         self.leaves: dict[Any, Variable] = {}
         self.nodes: dict[Any, torch.fx.Node] = {}
-        self.opaque: dict[
-            Any, Variable
-        ] = {}  # by function and operands: numbers that are no algebra of the symbols
-        self.promised: dict[Any, Source] = {}  # by symbol: the place of a size that was marked to change
-        self.floats: dict[Any, Source] = {}  # by symbol: the place of a float
-        self._numbers: dict[Source, Variable] = {}  # by place: the ints and floats that are symbols
+        #: function and operands -> a number that is no algebraic expression of symbols
+        self.opaque: dict[Any, Variable] = {}
+        self.promised: dict[Any, Source] = {}  # symbol -> source of a size that is marked as dynamic
+        self.floats: dict[Any, Source] = {}  # symbol -> source of a float
+        self._numbers: dict[Source, Variable] = {}  # source -> int or float that is a symbol
         self._computed: dict[Any, torch.fx.Node] = {}
 
     def environment(self) -> SizeEnv:
@@ -79,8 +77,9 @@ class Symbols:
     # --- tensors ---
 
     def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
-        """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes
-        stay numbers.
+        """(sizes and strides with symbols, dims whose size is a symbol).
+
+        The result is (None, []) for a tensor whose sizes stay numbers.
         """
         wanted = self.policy.dynamic_dims(value, source, self.output.objects.is_of_module)
         dims = sorted(
@@ -121,9 +120,7 @@ class Symbols:
     # --- ints and floats ---
 
     def number_variable(self, value: Any, source: Source) -> Variable | None:
-        """The variable of an int or float that changes; None for one that stays a constant, and for what is
-        no number.
-        """
+        """The variable of an int or float that is a symbol. None for a constant, and for other values."""
         make = {int: self._int_variable, float: self._float_variable}.get(type(value))
         if make is None or source in self._numbers:
             return self._numbers.get(source)
@@ -142,7 +139,7 @@ class Symbols:
         return self.leaf(symbol)
 
     def _float_variable(self, value: float, source: Source) -> Variable | None:
-        """No condition holds for a value that is not finite: it is a constant."""
+        """The variable of a float that is a symbol. Infinities and NaN are constants, without conditions."""
         if not self.policy.is_dynamic_float(
             value, source, self.output.objects.is_of_module
         ) or not math.isfinite(value):
@@ -170,24 +167,24 @@ class Symbols:
         return self.leaves[symbol]
 
     def add_leaf(self, value: Any, node: torch.fx.Node) -> None:
-        """A number that `node` gives."""
+        """Note that `node` returns a symbolic number."""
         if isinstance(value, SYMBOLIC):
             expression = value.node._expr
             self.nodes[expression] = node
             self.leaves[expression] = SymbolicVariable(self, value)
 
     def known_number(self, value: Any) -> Variable | None:
-        """The variable of a number that was read from its tensor before."""
+        """The variable of a number that was already read from its tensor."""
         if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return None
         return self.leaves.get(value.node._expr)
 
     def are_optional(self) -> bool:
-        """Whether the frame can be translated without them, or with fewer."""
+        """Whether the frame can be translated without symbols, or with fewer."""
         return self.env is not None and self.policy.dynamic is not False
 
     def node_of_symbol(self, symbol: Any) -> torch.fx.Node:
-        """The node that is the value of a symbol: of a size, an int, or a number that the graph computes."""
+        """The node with the value of a symbol: a size, an int, or a number that the graph computes."""
         if symbol not in self.nodes and self.output.unbacked.is_bound(symbol):
             self.nodes[symbol] = self.output.unbacked.read(symbol)
         if symbol not in self.nodes:
@@ -196,27 +193,28 @@ class Symbols:
         return self.nodes[symbol]
 
     def add_opaque(self, key: Any, variable: SymbolicVariable) -> None:
-        """A number with a symbol of its own, found again by how it is computed, and by its symbol."""
+        """Note a number with its own symbol. The `key` (function, operands) and the symbol find it again."""
         self.opaque[key] = variable
         (symbol,) = variable.value.node.expr.free_symbols
         self.leaves[symbol] = variable
 
     def computes(self, variable: SymbolicVariable) -> torch.fx.Node:
-        """Its node, which raises what Python raises."""
+        """The node of a number, which raises the same exceptions as Python."""
         node: torch.fx.Node = variable.as_node()
         node.meta["may_raise"] = True
         self.output.unbacked.may_raise = True
         return node
 
     def add_computed(self, key: Any, variable: SymbolicVariable) -> None:
-        """A number that the graph computes from others that it computes."""
+        """Note a number that the graph computes from unbacked numbers."""
         self.opaque[key] = variable
         self.leaves[variable.value.node._expr] = variable
         self.output.unbacked.add_computed(variable.value, self.computes(variable))
 
     def node_of(self, variable: SymbolicVariable) -> Any:
-        """The node that computes a number: one for each expression, however the program came by it. A float
-        that guards have fixed is itself.
+        """The node that computes a number. Equal expressions have one node.
+
+        A float that guards have fixed is returned itself.
         """
         expression = variable.value.node.expr
         if variable.function is None:
@@ -245,7 +243,7 @@ class Symbols:
         return self._computed[expression]
 
     def tensor_of(self, node: torch.fx.Node) -> torch.fx.Node:
-        """A node that has the float of `node` in a tensor."""
+        """A node that puts the float of `node` into a tensor."""
         known = next((user for user in node.users if user.target is torch.scalar_tensor), None)
         if known is not None:
             return known
@@ -262,7 +260,7 @@ class Symbols:
         return node
 
     def nodes_in(self, values: Iterable[Any]) -> set[torch.fx.Node]:
-        """Placeholders of the symbols in the sizes and strides of these fake tensors."""
+        """The placeholders of the symbols in the sizes and strides of these fake tensors."""
         if self.env is None:
             return set()
         symbols: set[Any] = set()
@@ -273,7 +271,7 @@ class Symbols:
         return {self.nodes[symbol] for symbol in symbols}
 
     def check_promises(self) -> None:
-        """Raises ConstraintViolation where the program fixed a size that `mark_dynamic` promised to change."""
+        """Raise ConstraintViolation if the program fixed a size that the user marked with `mark_dynamic`."""
         for symbol, source in self.promised.items():
             assert self.env is not None
             found = self.env.simplify(symbol)
@@ -290,7 +288,7 @@ class Symbols:
     # --- guards ---
 
     def guards(self) -> list[Guard]:
-        """What makes the symbols mean in another call what they mean in this one."""
+        """The guards under which the symbols have the same meaning in another call."""
         if self.env is None:
             return []
         result: list[Guard] = []
@@ -309,19 +307,20 @@ class Symbols:
         minimum, maximum = self.env.bounds[symbol]
         if minimum is not None and minimum in conditions.INT64:
             result.append(ShapeGuard.of(conditions.apply("le", conditions.constant(minimum), first)))
-        if maximum is not None and maximum in conditions.INT64:  # as every size is
+        if maximum is not None and maximum in conditions.INT64:  # every size is within int64
             result.append(ShapeGuard.of(conditions.apply("le", first, conditions.constant(maximum))))
         result += [IntRangeGuard.of(source, None, None) for source in sources if not source.is_int]
         return result
 
     def _condition(self, condition: Any) -> list[Guard]:
-        """The guards of one condition of the environment, with the user's lines that asked for it."""
+        """The guards of one condition of the environment, with the user's lines that need it."""
         lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
         return [guard.with_stack(lines) for guard in self._guards_for(condition.expr)]
 
     def _guards_for(self, expression: Any) -> list[Guard]:
-        """One that can't be computed fixes its symbols, as does one that says which float it is: there are
-        two zeros.
+        """The guards of a condition. A condition that the guard program can't compute fixes its symbols.
+
+        `==` on floats fixes them too, because there are two zeros.
         """
         symbols = expression.free_symbols
         if type(expression).__name__ == "Equality" and all(map(self._is_float_or_zero, symbols)):
@@ -338,7 +337,7 @@ class Symbols:
         return symbol in self.floats or bool(value.is_Float and float(value) == 0.0)
 
     def _expression(self, symbol: Any) -> conditions.ShapeExpression:
-        """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
+        """The expression that reads or computes the value of a symbol in a guard. Raises ValueError."""
         return (
             conditions.load(self.sources[symbol][0])
             if symbol in self.sources
@@ -346,17 +345,18 @@ class Symbols:
         )
 
     def _fixed(self, symbol: Any) -> Guard:
-        """Its value is the present one."""
+        """The guard that a symbol has its present value."""
         assert self.env is not None
         if symbol in self.floats:
-            return ConstantGuard.of(self.floats[symbol], self.leaves[symbol].value.node.hint)  # type: ignore[attr-defined]
+            leaf: Any = self.leaves[symbol]
+            return ConstantGuard.of(self.floats[symbol], leaf.value.node.hint)
         value = int(self.env.backed_var_to_val[symbol])
         return ShapeGuard.of(
             conditions.apply("eq", conditions.load(self.sources[symbol][0]), conditions.constant(value))
         )
 
     def _leaves_below(self, symbols: Iterable[Any]) -> list[Any]:
-        """The sizes, ints and floats behind symbols."""
+        """The sizes, ints and floats on which symbols depend."""
         found: set[Any] = set()
         pending = list(symbols)
         while pending:
@@ -371,7 +371,7 @@ class Symbols:
 
 
 def _within(bounds: DimRange | None, size: int) -> bool:
-    """A size beside the bounds that the user promised stays a number."""
+    """Whether a size is within the bounds of the user's mark. A size outside of them stays a number."""
     if bounds is None:
         return True
     low, high = bounds.minimum, bounds.maximum
@@ -379,7 +379,7 @@ def _within(bounds: DimRange | None, size: int) -> bool:
 
 
 def _inside_out(inner: dict[int, int | None]) -> list[int]:
-    """The dims with a free stride, each behind the one that its stride is made from."""
+    """The dims with a free stride, each after the dim from which its stride is computed."""
     order: list[int] = []
 
     def visit(dim: int | None) -> None:

@@ -1,14 +1,14 @@
-"""Numbers and sizes that exist only when the graph runs: `x.item()`, the rows of `x[mask]`.
+"""Unbacked symbols: numbers and sizes that exist only when the graph runs: `x.item()`, the rows of `x[mask]`.
 
-In:  operations whose results have unbacked symbols in them (`codegen.fake.unbacked` makes these), what the
-     program asserts of such a number.
-Out: where each symbol is read; at the end of the translation the graph's own checks of what was concluded.
+In:  operations with unbacked symbols in their results (`codegen.fake.unbacked` makes the symbols), and the
+     program's assertions about such numbers.
+Out: the place where the graph reads each symbol, and nodes that check every conclusion about the symbols.
 
     y = x[mask]; return y * 2   ->   y = x[mask]; u0 = sym_size(y, 0); _assert_scalar(u0 >= 0);
                                      _assert_scalar(u0 <= 8); y * 2
 
-A check that fails raises inside of the graph: nothing has happened yet, and Python runs the frame from its
-start. That wants a graph that writes to no input: else the frame is translated again, with breaks.
+A failed check raises inside the graph, before any side effect, and Python runs the frame from its start. This
+works only if the graph writes to no input. Otherwise the frame is translated again, with graph breaks.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ class Allowed:
 
     @classmethod
     def by_settings(cls, fullgraph: bool) -> Allowed:
-        """Who wants one graph wants these too."""
+        """`fullgraph` allows all unbacked symbols."""
         return cls(
             fullgraph or config.capture_scalar_outputs, fullgraph or config.capture_dynamic_output_shape_ops
         )
 
 
-#: from a node's value to a number in it: ("item", index), ("size", dim), ("stride", dim), ("offset",),
-# ("flag", 1, 0) of a bool
+#: the path from a node's value to a number in it, with the steps ("item", index), ("size", dim),
+#: ("stride", dim), ("offset",), and ("flag", 1, 0) for a bool
 Path = tuple[tuple[Any, ...], ...]
 
 
 class Unbacked:
-    """Those of one graph."""
+    """The unbacked symbols of one graph."""
 
     def __init__(self, output: OutputGraph, allowed: Allowed) -> None:
         self.output = output
         self.allowed = allowed
         self.likely = LikelySizes()
-        self.assumed: Assumed | None = None  # once the graph is finished
-        self.bodies = 0  # being translated: graphs inside of a node of this one
-        self.may_raise = False  # Python's own checks of the numbers: the root of a negative one
+        self.assumed: Assumed | None = None  # set when the graph is finished
+        self.bodies = 0  # number of bodies (graphs inside of a node) that are being translated
+        self.may_raise = False  # an operation on the numbers may raise, as the root of a negative number
         self.asserted: list[torch.SymBool] = []  # conditions that the program asserts
         self._places: dict[Any, tuple[torch.fx.Node, Path]] = {}  # by symbol, in the order of the graph
 
@@ -73,9 +73,7 @@ class Unbacked:
         return self.output.symbols.env
 
     def start(self, scalar: bool) -> bool:
-        """Whether an operation that found no symbols allowed is worth another try: from now on there are
-        some.
-        """
+        """Start to use unbacked symbols. Returns whether the operation that needs one should be repeated."""
         allowed = self.allowed.scalars if scalar else self.allowed.sizes
         if not allowed or self.env is not None or self._is_inside():
             return False
@@ -85,10 +83,10 @@ class Unbacked:
     def _is_inside(self) -> bool:
         return self.bodies > 0 or torch._C._functorch.peek_interpreter_stack() is not None
 
-    # --- where symbols are read ---
+    # --- reading symbols ---
 
     def bind(self, value: Any, node: torch.fx.Node) -> None:
-        """`node` has the value, in which symbols are that no node before had."""
+        """Note that `node` makes the new symbols in its value."""
         fresh = self.env.take_fresh() if self.env is not None else []
         if not fresh:
             return
@@ -102,8 +100,10 @@ class Unbacked:
         self.output.symbols.add_leaf(value, node)
 
     def _is_idle(self, symbol: Any) -> bool:
-        """Whether nothing follows from a symbol that is none of the result (where the view begins that an
-        operation wrote to). What the operation's rule wants of it, the operation checks itself.
+        """Whether no condition depends on a symbol that is not in the result of its operation.
+
+        An example is the offset of a view to which the operation wrote. The conditions of the operation's own
+        rule don't count, because the operation itself checks them.
         """
         assert self.env is not None
         checks = self.env.deferred_runtime_asserts
@@ -115,7 +115,7 @@ class Unbacked:
         return True
 
     def add_computed(self, value: Any, node: torch.fx.Node) -> None:
-        """`node` computes a number that has a symbol of its own."""
+        """Note that `node` computes a number with its own symbol."""
         for symbol, path in _places_in(value, ()):
             self._places[symbol] = node, path
 
@@ -123,7 +123,7 @@ class Unbacked:
         return symbol in self._places
 
     def read(self, symbol: Any) -> torch.fx.Node:
-        """A node that is the number of a symbol, right behind the one that made it."""
+        """A node with the number of a symbol, directly after the node that makes it."""
         node, path = self._places[symbol]
         for kind, *operands in path:
             function, value_of = READERS[kind]
@@ -136,10 +136,10 @@ class Unbacked:
     def is_among(self, sizes: Any) -> bool:
         return self.env is not None and self.env.has_unbacked(tuple(sizes))
 
-    # --- what is known of them ---
+    # --- conditions ---
 
     def assert_true(self, variable: SymbolicVariable) -> None:
-        """The program asserts a condition: it holds from here on, and the graph checks it."""
+        """The program asserts a condition. The following code relies on it, and the graph checks it."""
         condition, node = variable.value, variable.as_node()
         text = f"Runtime assertion failed for expression {condition.node.expr} on node '{node}'"
         self.asserted.append(condition)
@@ -148,13 +148,14 @@ class Unbacked:
         self.expect(variable)
 
     def expect(self, variable: Any) -> None:
-        """A condition holds, or the graph raises."""
+        """Rely on a condition: it holds, or the graph raises."""
         if not variable.value.node.expect_true(__file__, 0):
             raise GraphBreak("raised", error="an error: a condition never holds")
 
     def take_assertion(self, tx: Translator, value: SymbolicVariable) -> bool:
-        """Whether `assert value` is in the graph now. Where it does not hold, Python raises the program's own
-        error.
+        """Take `assert value` into the graph, if possible. Returns whether it was possible.
+
+        If the value is false in a run of the graph, Python raises the program's own error.
         """
         condition = is_not_zero(value) if is_assertion(tx) else None
         if not isinstance(condition, type(value)):
@@ -163,7 +164,7 @@ class Unbacked:
         return True
 
     def is_uncertain(self) -> bool:
-        """Whether a run of the graph may find that it has to be Python's."""
+        """Whether a check in a run of the graph may fail, so that Python must run the frame."""
         if self.env is None:
             return False
         checks = self.env.deferred_runtime_asserts or self.asserted
@@ -174,10 +175,10 @@ class Unbacked:
         if self._places and self.output.inputs.are_written() and self.is_uncertain():
             raise UnbackedAsBreaks
 
-    # --- at the end ---
+    # --- the finished graph ---
 
     def finish(self) -> list[torch.fx.Node]:
-        """Put the checks into the graph. What it has to give beside its results, for `around`."""
+        """Put the checks into the graph. Returns the nodes of the additional outputs, for `around`."""
         if self.env is None or not self._places:
             return []
         self.assumed = self.likely.checked(self.output)
@@ -186,7 +187,7 @@ class Unbacked:
         return self.assumed.nodes if self.assumed is not None else []
 
     def around(self, graph: Callable[..., Any]) -> Callable[..., Any]:
-        """The graph as the frame calls it."""
+        """The function that the frame calls: the graph, with its checks around it if there are any."""
         draws = self.output.fake_mode.has_drawn and self.is_uncertain()
         if self.assumed is None and not draws:
             return graph
@@ -194,7 +195,7 @@ class Unbacked:
 
 
 def _places_in(value: Any, path: Path) -> list[tuple[Any, Path]]:
-    """The symbols in a value that stand there alone, and where."""
+    """The symbols that are themselves numbers of a value (no larger expressions), with their paths."""
     if isinstance(value, (torch.SymInt, torch.SymFloat)):
         expression = value.node._expr
         return [(expression, path)] if expression.is_Symbol else []
@@ -216,7 +217,7 @@ def _places_in(value: Any, path: Path) -> list[tuple[Any, Path]]:
     return list(found.items())
 
 
-#: by the kind of a step: the function that is called in the graph, what it gives for an example value
+#: kind of a step -> (function to call in the graph, function that reads an example value)
 READERS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "item": (operator.getitem, operator.getitem),
     "size": (torch.ops.aten.sym_size.int, torch.Tensor.size),
@@ -230,17 +231,17 @@ READERS: dict[str, tuple[Any, Callable[..., Any]]] = {
 
 
 class RuntimeChecks:
-    """Nodes for the ranges of symbols, and for conditions that torch's rules found to be needed."""
+    """Nodes that check the ranges of symbols, and the conditions that torch's rules need."""
 
     def __init__(self, output: OutputGraph, env: SizeEnv, asserted: set[Any]) -> None:
         self.output = output
         self.env = env
         self.done = asserted
         self.nodes: dict[Any, torch.fx.Node] = {}  # by expression
-        self.place: torch.fx.Node | None = None  # nodes are inserted behind it
+        self.place: torch.fx.Node | None = None  # new nodes are inserted after it
 
     def insert(self, symbols: list[Any]) -> None:
-        """In the order in which the symbols are made."""
+        """Insert the checks, in the order in which the graph makes the symbols."""
         deferred = {symbol: list(found) for symbol, found in self.env.deferred_runtime_asserts.items()}
         order = list(dict.fromkeys([*symbols, *(s for s in deferred if s is not None)]))
         for position, symbol in enumerate(order):
@@ -300,9 +301,8 @@ class RuntimeChecks:
             raise GraphBreak("unbacked_decision", what=str(expression))
         operands = [self._node(argument) for argument in expression.args]
         assert self.place is not None
-        with self.output.graph.inserting_before(
-            self.place.next
-        ):  # `inserting_after` turns the order of several nodes round
+        # `inserting_after` would reverse the order of several nodes
+        with self.output.graph.inserting_before(self.place.next):
             node = form(self.output.graph, operands)
         node.meta["example_value"] = None
         self.place = self.nodes[expression] = node
@@ -313,7 +313,7 @@ MAXIMUM = 2**63 - 2
 
 
 def _is_bound(expression: Any) -> bool:
-    """A limit of one symbol, of which its range has the tightest."""
+    """Whether the condition is a bound of one symbol. The range of the symbol has the tightest bound."""
     if type(expression).__name__ not in ("LessThan", "GreaterThan"):
         return False
     left, right = expression.args
@@ -341,7 +341,7 @@ def _unequal(graph: torch.fx.Graph, left: Any, right: Any) -> torch.fx.Node:
     return graph.call_function(torch.sym_not, (equal,))
 
 
-#: by the name of a sympy class: its nodes
+#: name of a sympy class -> function that makes its nodes
 FORMS: dict[str, Any] = {
     "Add": lambda graph, operands: graph.call_function(torch.sym_sum, (operands,)),
     "Mul": _chain(operator.mul),

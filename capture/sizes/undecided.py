@@ -1,6 +1,9 @@
-"""A question about a number that exists only when the graph runs.
+"""`UndecidedNumber`: the program asks a question about a number that exists only when the graph runs.
 
-Imported where a translation has symbols: torch's module behind it costs 0.3 s.
+In:  the expression of the question.
+Out: a graph break, unless a rule of torch catches it.
+
+Only a translation with symbols imports this module, because it imports a module of torch that takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from capture.report.break_reasons import GraphBreak
 
 
 class UndecidedNumber(GraphBreak, GuardOnDataDependentSymNode):
-    """torch's rules may catch it and go on another way; else the graph breaks."""
+    """A rule of torch may catch it and go another way. Otherwise the graph breaks."""
 
     def __init__(self, expression: Any) -> None:
         GraphBreak.__init__(self, "unbacked_decision", what=str(expression))
