@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import capture
-from capture.frame import convert
+from capture.frame import entry
 from capture.hooks.switch import OFF, switch
 from tests.differential import Program, assert_same
 
@@ -155,7 +155,7 @@ def test_a_failure_of_our_own(monkeypatch, fullgraph):
     def fails(*args):
         raise ZeroDivisionError("no such luck")
 
-    monkeypatch.setattr(convert, "encode", fails)
+    monkeypatch.setattr(entry, "encode", fails)
     fast = capture.compile(plus_one, backend="eager", fullgraph=fullgraph)
     if fullgraph:
         with pytest.raises(capture.InternalError, match="no such luck"):

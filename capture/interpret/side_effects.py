@@ -18,7 +18,7 @@ import torch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.class_lookup import lookup_type
-from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.core.constant import is_literal
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.watch import Watch
 from guards.lookup import Undecided, Unresolved, instance_dict, isinstance_raw, raw_attribute
@@ -61,9 +61,6 @@ class SideEffects:
         return bool(self._mutated or self._globals or self._registrations)
 
     def change_count(self) -> int:
-        return self.count()
-
-    def count(self) -> int:
         """Objects and globals changed so far, and hooks registered."""
         return len(self._mutated) + len(self._globals) + len(self._registrations)
 
@@ -113,7 +110,7 @@ class SideEffects:
         """`owner.name = value` without running user code."""
         self.will_mutate(owner)
         stores = self._attributes_of(owner)
-        if isinstance(stores.get(name), Deleted) and not isinstance(value, Deleted):
+        if isinstance(stores.get(name), Deleted):
             self._set_anew.add((id(owner), name))  # it is the last of the object's attributes now
             del stores[name]
         stores[name] = value
@@ -191,44 +188,22 @@ class SideEffects:
         held = self._class_sources.get(id(variable))
         return held[1] if held is not None else None
 
-    def roots(self) -> list[Variable]:
-        """Variables that the replay needs."""
-        values = [v for _, v in self._globals.values() if not isinstance(v, Deleted)]
-        for variable in self._mutated.values():
-            values.extend([variable, *variable.children(), *self._attributes.get(id(variable), {}).values()])
-        return values + self._registrations
-
     # --- replaying ---
 
     def replay(self, code: PythonCode) -> None:
         mutated = sorted(self._mutated.values(), key=lambda v: not getattr(v, "moves_first", False))
         for variable in mutated:
             for child in [*variable.children(), *self._attributes.get(id(variable), {}).values()]:
-                self._build(code, child)
+                code.build(child)
         for _, value in self._globals.values():
-            self._build(code, value)
+            code.build(value)
         for handle in self._registrations:
-            self._build(code, handle)
+            code.build(handle)
         for variable in mutated:
             self._apply(code, variable)
         code.lists_are_changed()
         for (_, name), (namespace, value) in self._globals.items():
-            if not isinstance(value, Deleted):
-                code.load(value)
-            code.load_constant(namespace)
-            code.load_constant(name)
-            if isinstance(value, Deleted):
-                code.delete_item()
-            else:
-                code.store_item()
-
-    def _build(self, code: PythonCode, value: Variable) -> None:
-        if isinstance(value, Deleted):
-            return
-        value = code.output.objects.resolve_place(value)
-        if value.source is None and not isinstance(value, ConstantVariable):
-            code.load(value)
-            code.pop()
+            value.replay_global(code, namespace, name)
 
     def _apply(self, code: PythonCode, variable: Variable) -> None:
         variable.replay_change(code, self._before[id(variable)])

@@ -28,7 +28,7 @@ from capture.output.frame_code import DEAD_LOCALS, FrameCode, fill_cells, finish
 from capture.output.lifetimes import end_is_noticed
 from capture.output.python_code import PythonCode
 from capture.variables.callables.value_method import ValueMethod
-from capture.variables.core.base import LazyVariable, NullVariable, Variable
+from capture.variables.core.base import NullVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable
 
 if TYPE_CHECKING:
@@ -79,10 +79,8 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
     held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
-            part = tx.output.objects.resolve_place(part)
-            if _needs_building(part):
-                code.load(part)
-                code.pop()
+            if not _is_marker(part):
+                code.build(part)
 
 
 def ends_the_frame(tx: Translator) -> bool:
@@ -95,11 +93,6 @@ def ends_the_frame(tx: Translator) -> bool:
 
 def _is_marker(variable: Variable) -> bool:
     return isinstance(variable, PreviousException) and not variable.ended
-
-
-def _needs_building(variable: Variable) -> bool:
-    simple = isinstance(variable, (NullVariable, LazyVariable)) or _is_marker(variable)
-    return not simple and variable.source is None and not isinstance(variable, ConstantVariable)
 
 
 def _break(tx: Translator, code: PythonCode) -> None:

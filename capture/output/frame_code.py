@@ -27,7 +27,7 @@ from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places, fill_places
 from capture.hooks.switch import OFF, switch
-from capture.output.python_code import PythonCode
+from capture.output.python_code import PythonCode, SourceAssembler
 from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
@@ -38,7 +38,7 @@ from capture.variables.numbers.random_draws import (
     take_back,
 )
 from capture.variables.tensors.new_parameter import MadeSource, make_parameters
-from guards.sources import ConstantSource, LocalSource, Source
+from guards.sources import Source
 
 if TYPE_CHECKING:
     import torch.fx
@@ -72,9 +72,7 @@ class FrameCode:
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
     code = PythonCode(tx.output)
-    if value.source is None and not isinstance(value, ConstantVariable):
-        code.load(value)
-        code.pop()
+    code.build(value)
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
@@ -108,22 +106,14 @@ def argument_names(code: types.CodeType) -> tuple[str, ...]:
     return code.co_varnames[:count]
 
 
-class _FrameAssembler(Assembler):
-    """`slots`: numbers of the sources that the guard program loads, in order of first use."""
-
-    def __init__(self, slots: list[Source]) -> None:
-        super().__init__()
-        self.slots = {source: index for index, source in enumerate(slots)}
+class _FrameAssembler(SourceAssembler):
+    """The assembler of the whole code, which also makes the draws and the parameters."""
 
     def load_source(self, source: Source) -> None:
-        if isinstance(source, LocalSource):
-            self.load_local(source.name)
-        elif isinstance(source, ConstantSource):
-            self.load_constant(source.value)
-        elif isinstance(source, (DrawSource, MadeSource)):
+        if isinstance(source, (DrawSource, MadeSource)):
             self.load_local(source.local)
         else:
-            self.load_local(f"___slot_{self.slots.setdefault(source, len(self.slots))}")
+            super().load_source(source)
 
 
 def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.CodeType:

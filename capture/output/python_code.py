@@ -15,31 +15,48 @@ from typing import TYPE_CHECKING, Any
 from capture.bytecode.dialects import Assembler
 from capture.graph.converted_inputs import plain_tensor
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import NullVariable, Variable
-from capture.variables.core.constant import ConstantVariable
 from guards.sources import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import torch.fx
 
     from capture.interpret.output_graph import OutputGraph
+    from capture.variables.core.base import Variable
 
 
 NO_KEYWORDS: Mapping[str, Variable] = {}
 
 
-class PythonCode(Assembler):
-    """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in
-    order of first use.
+class SourceAssembler(Assembler):
+    """An assembler that loads sources. `slots` has the sources that the guard program loads, in order of
+    first use.
+    """
+
+    def __init__(self, slots: Iterable[Source] = ()) -> None:
+        super().__init__()
+        self.slots = {source: index for index, source in enumerate(slots)}
+
+    def load_source(self, source: Source) -> None:
+        if isinstance(source, LocalSource):
+            self.load_local(source.name)
+        elif isinstance(source, ConstantSource):
+            self.load_constant(source.value)
+        else:
+            index = self.slots.setdefault(source, len(self.slots))
+            self.load_local(f"___slot_{index}")
+
+
+class PythonCode(SourceAssembler):
+    """A growing list of instructions. `outputs` has the results of the graph that they need, in order of
+    first use.
     """
 
     def __init__(self, output: OutputGraph) -> None:
         super().__init__()
         self.output = output
         self.outputs: dict[torch.fx.Node, int] = {}
-        self.slots: dict[Source, int] = {}
         self.stored: dict[int, str] = {}
         self._building: set[int] = set()
         self._kept: list[Variable] = []  # keeps ids in `stored` valid
@@ -68,8 +85,6 @@ class PythonCode(Assembler):
         name = self.stored.get(id(variable))
         if name is not None:
             self.load_local(name)
-        elif isinstance(variable, NullVariable):
-            self.push_null()
         elif variable.source is not None:
             self.load_source(variable.source)
         else:
@@ -80,14 +95,12 @@ class PythonCode(Assembler):
         self.load(variable)
         self.swap()
 
-    def load_source(self, source: Source) -> None:
-        if isinstance(source, LocalSource):
-            self.load_local(source.name)
-        elif isinstance(source, ConstantSource):
-            self.load_constant(source.value)
-        else:
-            index = self.slots.setdefault(source, len(self.slots))
-            self.load_local(f"___slot_{index}")
+    def build(self, variable: Variable) -> None:
+        """Build a new object here, so that a later `load` finds it ready."""
+        variable = self.output.objects.resolve_place(variable)
+        if variable.source is None and variable.built_once:
+            self.load(variable)
+            self.pop()
 
     def load_output(self, node: torch.fx.Node) -> None:
         if node._erased:
@@ -118,7 +131,7 @@ class PythonCode(Assembler):
             signal.born = signal.born if signal.born is not None else variable.born
             raise
         self._building.discard(key)
-        if not isinstance(variable, ConstantVariable):
+        if variable.built_once:
             self.store_as(variable)
 
     def move_iterator(self, iterator: Variable, position: int) -> None:

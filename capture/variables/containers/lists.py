@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
@@ -71,6 +72,9 @@ class ListVariable(MutableSequence):
         for item in self.items:
             code.load(item)
         code.build_list(len(self.items))
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return recipe.container(self, self.items, "list", len(self.items))
 
 
 class DequeVariable(MutableSequence):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
@@ -332,6 +333,13 @@ class DictVariable(Variable):
             code.copy()
             code.load_swapped(value)
             code.store_attribute(name)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        entries = list(self.entries.values())
+        if self.cls is not dict or not all(key.is_constant() for key, _ in entries):
+            return False
+        keys = tuple(key.as_constant() for key, _ in entries)
+        return recipe.container(self, [item for _, item in entries], "dict", keys)
 
     def children(self) -> list[Variable]:
         return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]

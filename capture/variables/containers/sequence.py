@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
@@ -133,6 +134,9 @@ class TupleVariable(SequenceVariable):
         for item in self.items:
             code.load(item)
         code.build_tuple(len(self.items))
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return type(self) is TupleVariable and recipe.container(self, self.items, "tuple", len(self.items))
 
 
 class SizeVariable(TupleVariable):

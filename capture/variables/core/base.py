@@ -19,6 +19,7 @@ from capture.variables.core.wrap import wrap
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
@@ -56,6 +57,9 @@ class Variable:
 
     #: whether the object keeps the hashes of its items or keys
     hashes_items: ClassVar[bool] = False
+
+    #: whether the second place that loads a new object takes the one that the first place built
+    built_once: ClassVar[bool] = True
 
     #: whether the class of the object may define its own operators and its own hash
     has_own_methods: ClassVar[bool] = False
@@ -168,12 +172,26 @@ class Variable:
         """Append bytecode that leaves the value on the stack. Called only if `source` is None."""
         raise GraphBreak("reconstruct", value=self)
 
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        """Append instructions of a result recipe that make the value (called only where `source` is None).
+
+        False: Python has to make the value.
+        """
+        return False
+
     def snapshot(self) -> Any:
         """The contents of an existing object before its first change, for `replay_change`."""
         return None
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
         """Append bytecode that changes the existing object as the frame did. `before` is its snapshot."""
+
+    def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
+        """Append bytecode that gives the global this value."""
+        code.load(self)
+        code.load_constant(namespace)
+        code.load_constant(name)
+        code.store_item()
 
     def children(self) -> list[Variable]:
         """The variables that this one holds, for the search of reachable values."""
@@ -183,12 +201,21 @@ class Variable:
 class NullVariable(Variable):
     """The NULL that CPython's calling convention keeps on the stack."""
 
+    built_once = False
+
     def reconstruct(self, code: PythonCode) -> None:
         code.push_null()
 
 
 class Deleted(Variable):
     """An attribute or a global that the frame deleted."""
+
+    built_once = False
+
+    def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
+        code.load_constant(namespace)
+        code.load_constant(name)
+        code.delete_item()
 
 
 class LazyVariable(Variable):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
@@ -66,6 +67,7 @@ class ConstantVariable(Variable):
     """One immutable literal. Its identity is kept only where the language keeps it (None, enum members)."""
 
     one_per_object = False
+    built_once = False
 
     def __init__(self, value: Any, source: Source | None = None) -> None:
         super().__init__(source)
@@ -135,6 +137,9 @@ class ConstantVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return recipe.constant(self.value)
 
 
 NONE = ConstantVariable(None)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
 
 #: The function that replaces max or min in the graph, and the comparison that makes the second argument win.
@@ -84,7 +85,6 @@ class ChosenTensor(TensorVariable):
     """One of two tensors."""
 
     identity_known = False
-    is_choice = True
 
     def __init__(self, made: TensorVariable, options: Options) -> None:
         super().__init__(made.node, made.fake)
@@ -107,6 +107,9 @@ class ChosenTensor(TensorVariable):
 
     def reconstruct(self, code: PythonCode) -> None:
         self.options.build(code, self.node)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return False
 
     def children(self) -> list[Variable]:
         return [self.options.best, self.options.other]

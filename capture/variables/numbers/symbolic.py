@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.sizes.symbols import Symbols
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
@@ -137,6 +138,9 @@ class SymbolicVariable(Variable):
             return
         assert self.function is not None
         code.call_object(self.function, list(self.operands))
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return self.is_unbacked and self.python_type() is not float and recipe.output(self.as_proxy())
 
     def _load_result(self, code: PythonCode) -> None:
         """A float leaves the graph as a tensor, because compilers of graphs know no other float."""

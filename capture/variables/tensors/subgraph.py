@@ -169,10 +169,10 @@ def without_effects(
     tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
 ) -> Body:
     """The same for what may run more than once, or not at all: breaks where Python would notice."""
-    effects = tx.output.side_effects.count()
+    effects = tx.output.side_effects.change_count()
     with tx.output.side_effects.watching(function) as watch:
         body = outline(tx, function, args, kwargs, may_write=may_write)
-    if watch.is_changed or tx.output.side_effects.count() != effects:
+    if watch.is_changed or tx.output.side_effects.change_count() != effects:
         raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
     return body
 

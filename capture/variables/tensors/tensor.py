@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
@@ -152,8 +153,6 @@ class TensorVariable(Variable):
     """
 
     cls: type = torch.Tensor  # of subclasses: tensors/tensor_subclass.py
-    is_choice = False  # of two tensors: numbers/max_min.py
-    is_alias = False  # another object on the memory of its node's value: tensors/tensor_subclass.py
 
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)
@@ -323,6 +322,9 @@ class TensorVariable(Variable):
         code.load_output(self.node)
         if self.attributes:
             tensor_attributes.rebuild(self, code)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return not self.attributes and self.cls is torch.Tensor and recipe.output(self.node)
 
     def children(self) -> list[Variable]:
         return list(self.attributes.values())

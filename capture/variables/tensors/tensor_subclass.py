@@ -40,6 +40,7 @@ from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
+    from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
 
@@ -147,10 +148,11 @@ class SubclassVariable(TensorVariable):
 class PlainAliasVariable(TensorVariable):
     """`x.as_subclass(torch.Tensor)`: another object on the memory of `x`."""
 
-    is_alias = True
-
     def reconstruct(self, code: PythonCode) -> None:
         rebuild_as(torch.Tensor, self, code)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return False
 
 
 def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:

@@ -199,7 +199,7 @@ class Trial:
         self.last = next(reversed(tx.output.graph.nodes), None)
         self.states = len(tx.output.modes.changes)
         inputs, draws = len(tx.output.inputs.all), len(tx.output.inputs.draws)
-        effects = tx.output.side_effects.count()
+        effects = tx.output.side_effects.change_count()
         versions = {node: subgraph.version_of(node) for node in tx.output.graph.nodes}
 
         self.ctx, self.result = _forward(tx, function, args, needs)
@@ -218,7 +218,7 @@ class Trial:
 
         versions |= {made.node: made.version for made in tx.output.inputs.all[inputs:]}
         self._check_writes(versions)
-        if tx.output.side_effects.count() != effects or len(tx.output.inputs.draws) != draws:
+        if tx.output.side_effects.change_count() != effects or len(tx.output.inputs.draws) != draws:
             raise GraphBreak("mutation", value=f"{function.describe()} (writing what is no argument)")
 
     def told(self, tx: Interpreter, name: str) -> list[Variable]:

@@ -1,0 +1,190 @@
+"""Make the cache entry of a frame from its translation.
+
+In:  the frame, its `Capture`, the settings.
+Out: a `CacheEntry`: the compiled graph or code, and the guard program that says when it fits.
+
+    Capture(graph, recipe)     ->     CacheEntry(program, settings, graph=compiled, result=...)
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import types
+from typing import TYPE_CHECKING, Any
+
+import _capture
+import torch
+import torch.fx
+
+import cache
+from capture.backends import llvm, registry
+from capture.bytecode.dialects import dialect
+from capture.graph.converted_inputs import converted_inputs
+from capture.graph.drop_unread import drop_unread_items
+from capture.graph.frozen_inputs import freeze_inputs
+from capture.interpret.output_graph import OutputGraph
+from capture.output import break_code, frame_code
+from capture.policy import frame_filter
+from capture.process import function_modes
+from capture.process.thread_state import ThreadState, put_back
+from capture.report import log, observe
+from capture.report.break_reasons import SkipFrame
+from capture.report.counters import counters
+from capture.report.errors import CaptureError
+from capture.report.retry import StateMoved
+from guards.failure import explain_failure
+from guards.namespace import FrameNamespace
+from guards.program import encode
+
+if TYPE_CHECKING:
+    from capture.frame.translation import Capture
+    from capture.policy.settings import CaptureSettings
+    from guards.guard_set import GuardSet
+
+
+def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
+    """Compile the graph and put guards around what runs."""
+    if capture.recipe is None and capture.code is None:
+        return eager_entry(frame, capture, settings)
+    output = capture.output
+    compiled = compile_graph(output, capture.outputs, settings, frame)
+    if compiled is None and capture.recipe is not None:
+        straight = capture.tx.is_straight
+        raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
+    graph = None if compiled is None else called_directly(compiled, output)
+    if compiled is not None and not is_worth_running(capture, compiled):
+        log.get("graph")("%s is left to Python, which is quicker than its graph", frame.code.co_qualname)
+        return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
+    inputs = [i.source for i in output.inputs.used()]
+    guards = output.finished_guards()
+    output_mutates = output.inputs.are_written()
+    code = None
+    if capture.recipe is not None:
+        result, slots = capture.recipe.numbered(inputs)
+    else:
+        assert capture.code is not None
+        capture.code.on_failure = functools.partial(
+            after_graph_failure, output_mutates, output.modes.at_entry
+        )
+        code = frame_code.assemble(capture.code, graph, inputs)
+        frame_filter.hide_from_torch_compile(code)
+        write_bytecode(frame.code, code)
+        slots = capture.code.slots
+    started = time.perf_counter()
+    program = encode(guards, slots, frame.code)
+    check_first_run(frame, guards, program)
+    observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
+    observe.current().on_guards(guards, frame.code)
+    if log.get("guards").enabled:
+        log.get("guards")("%s:\n%s", frame.code.co_qualname, guards.text)
+    if code is not None:
+        entry = cache.CacheEntry(program, settings, code=code)
+    else:
+        entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
+        modes = output.modes.at_entry
+        entry.on_failure = lambda _, error: after_graph_failure(output_mutates, modes, error)
+    entry.guard_set = guards
+    return entry
+
+
+def is_worth_running(capture: Capture, compiled: Any) -> bool:
+    """Of a frame that breaks, what is behind the break counts: it is looked at where Python does no more
+    there, or works on NumPy's arrays.
+    """
+    output = capture.output
+    if capture.value is not None or break_code.ends_the_frame(capture.tx):
+        return llvm.is_worth_running(compiled, output.graph, output.budget.instructions)
+    return llvm.is_worth_converting(compiled, output.graph)
+
+
+def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
+    if log.get("bytecode").enabled:
+        texts = [dialect.listing(code) for code in (before, after)]
+        log.get("bytecode")("%s:\n%s\nbecomes\n%s", before.co_qualname, *texts)
+
+
+def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
+    """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each
+    would be a recompile.
+    """
+    with function_modes.resumed():
+        failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
+    if failed != -1:
+        names = (frame.globals, frame.builtins)
+        namespace = FrameNamespace.from_localsplus(
+            frame.code, frame.locals, _capture.NULL, names, frame.function
+        )
+        raise StateMoved(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
+
+
+def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:
+    """Under the guards of what was seen so far, the frame is Python's; `unhooked`: with all that it calls."""
+    guards = capture.output.finished_guards()
+    sampled = capture.tx.is_straight and not settings.fullgraph
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked, sampled=sampled)
+    entry.guard_set = guards
+    return entry
+
+
+def compile_graph(
+    output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
+) -> Any:
+    outputs = [*outputs, *output.unbacked.finish()]
+    drop_unread_items(output.graph, set(outputs))
+    if not output.operation_count():
+        return None
+    module = output.finished_module(outputs, frame.code.co_name)
+    counters["graphs"]["compiled"] += 1
+    counters["graphs"]["calls_captured"] += output.operation_count()
+    observe.current().on_graph(module, frame.code)
+    if log.get("graph").enabled:
+        log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
+    started = time.perf_counter()
+    used = output.inputs.used()
+    if dict(settings.options).get("freeze"):
+        freeze_inputs(output, used)
+    state = ThreadState.capture()
+    try:  # a backend may run the graph, and with it what the graph does to the thread
+        compiled = registry.call(settings, module, [i.example for i in used])
+    finally:
+        state.restore()
+    observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
+    return compiled
+
+
+def called_directly(compiled: Any, output: OutputGraph) -> Any:
+    """What the entry calls with the graph's inputs, as the frame has them."""
+    direct = getattr(compiled, "direct_call", compiled)
+    direct = output.unbacked.around(direct)
+    if function_modes.at_entry():
+        direct = function_modes.WithoutModes(direct)
+    places = tuple(
+        (place, i.convert) for place, i in enumerate(output.inputs.used()) if i.convert is not None
+    )
+    return converted_inputs(direct, places) if places else direct
+
+
+def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:
+    """A graph raised. Returning means: Python runs the frame from its start and raises the program's own
+    error.
+
+    The thread is in the modes again in which the graph was called. Python does not run the frame where the
+    backend broke its contract, nor where inputs may have been changed already, nor where a hook may have
+    raised.
+    """
+    put_back(modes, error)
+    refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before it did anything
+    nothing_written = refused or not mutates
+    from_hook = (
+        not refused and frame_filter.saves_through_hooks()
+    )  # it may be a hook that raised, as checkpoint's do to stop
+    if (
+        not nothing_written
+        or from_hook
+        or isinstance(error, CaptureError)
+        or not isinstance(error, Exception)
+    ):
+        raise error
+    counters["graphs"]["failed_calls"] += 1
+    log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)

@@ -1,0 +1,87 @@
+"""Frames that Python runs: their log lines, counters and marks.
+
+In:  a frame, and why it is not captured: a `SkipFrame`, an error of ours, a wrapper of torch.compiler.disable.
+Out: what the hook does with the frame now: None (Python runs it) or `UNHOOKED`. The code object is marked, or
+     gets an entry that leaves it to Python while some guards hold.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import _capture
+
+import cache
+from capture.policy import torch_compile_marks
+from capture.report import log, observe
+from capture.report.break_reasons import SkipFrame
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.report.errors import InternalError
+from guards.program import encode
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+
+#: Python runs the frame, and all that it calls
+UNHOOKED = _capture.Entry(None, None, unhooked=True)
+
+
+def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
+    """What it gives is for this run: all that an idle frame calls was interpreted as part of it, none of it
+    is worth a look of its own.
+    """
+    now = UNHOOKED if skip.idle else None
+    counters["frames"]["skipped"] += 1
+    observe.current().on_skip(str(skip), frame.code)
+    log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
+    if skip.guards is None:
+        _capture.skip_code(frame.code)
+        return now
+    if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
+        cache.stop_capturing(
+            frame.code, settings
+        )  # its guards name what lives for one call: analysis for each
+        return now
+    sampled = skip.straight and not settings.fullgraph  # which has to raise at the first frame that breaks
+    program = encode(skip.guards, [], frame.code)
+    entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
+    entry.guard_set = skip.guards
+    cache.install(frame.code, entry)
+    return now
+
+
+def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
+    """The frame of a wrapper that torch.compiler.disable made. All of them share their code, so it gets no
+    mark.
+    """
+    if torch_compile_marks.disables_what_it_calls(wrapper):
+        return UNHOOKED
+    own = getattr(original, "__func__", original)
+    if isinstance(own, types.FunctionType):
+        _capture.skip_code(own.__code__)
+    return None
+
+
+def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
+    """Our own failure: Python runs the frame, one warning says so. Where a whole graph was asked for, it is
+    an error.
+    """
+    code: types.CodeType = frame.code
+    text = f"capture failed on {code.co_qualname}"
+    if config.raise_on_error or settings.fullgraph:
+        raise InternalError(f"{text}: {log.failure_text(error)}") from error
+    counters["frames"]["failed"] += 1
+    log.warn_once(code, "failure", f"{text}; it runs eagerly: {log.failure_text(error)}")
+    _capture.skip_code(code)
+
+
+def forget_frames(error: BaseException, handled: BaseException | None) -> None:
+    """What is kept of an error of the translation does not hold its frames: the program's objects would live
+    until the next collection.
+    `handled`: what the program was handling when the translation began, which is the program's own.
+    """
+    chain: BaseException | None = error
+    while chain is not None and chain is not handled:
+        chain.__traceback__, chain = None, chain.__context__

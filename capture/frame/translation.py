@@ -1,0 +1,126 @@
+"""Translate a frame in one attempt: interpret its bytecode, then make the code that replaces it.
+
+In:  the translator of this attempt, and the instruction at which it stops.
+Out: a `Capture`: the graph, and a result recipe or a `FrameCode` around it. `SkipFrame` where there is
+     nothing to capture; another `Retry` where the frame needs another attempt.
+
+    def f(x): return x * 2 + 1     ->     graph: mul, add; recipe: ("out", 0)
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+
+from capture.frame.attempts import Attempts, check_divisible
+from capture.interpret.output_graph import OutputGraph
+from capture.interpret.root_translator import RootTranslator
+from capture.output import break_code, frame_code
+from capture.output.result_recipe import Recipe, result_recipe
+from capture.policy import frame_filter
+from capture.process.thread_state import ThreadState
+from capture.report import log, observe
+from capture.report.break_reasons import BreakReason, GraphBreak, SkipFrame
+from capture.report.counters import counters
+from capture.report.errors import Unsupported
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import forget_pending
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+
+FEW = 40  # instructions: Python runs them sooner than it makes and calls a resume function
+
+
+class Capture:
+    """The outcome of translation."""
+
+    def __init__(self, tx: RootTranslator, value: Variable | None, reason: BreakReason | None) -> None:
+        self.tx = tx
+        self.output: OutputGraph = tx.output
+        self.value = value
+        self.reason = reason
+        self.recipe: Recipe | None = None
+        self.code: frame_code.FrameCode | None = None
+
+    @property
+    def outputs(self) -> list[torch.fx.Node]:
+        if self.recipe is not None:
+            return self.recipe.outputs
+        assert self.code is not None
+        return self.code.outputs
+
+
+def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
+    """Interpret the frame, up to where the graph has to break."""
+    started = time.perf_counter()
+    state = ThreadState.capture()
+    try:
+        value = tx.run_to_break(attempts.break_at)
+        reason = attempts.reason_at(tx)
+        observe.current().on_compile_time("translate", time.perf_counter() - started, attempts.frame.code)
+        return finish(tx, value, reason, attempts.settings, attempts.frame)
+    except SkipFrame:
+        tx.output.forget_objects()
+        raise
+    finally:
+        forget_pending()
+        tx.output.modes.leave_all_contexts()
+        state.restore()
+
+
+def finish(
+    tx: RootTranslator,
+    value: Variable | None,
+    signal: GraphBreak | None,
+    settings: CaptureSettings,
+    frame: Any,
+) -> Capture:
+    """Make the frame's code; decide whether there is anything to capture."""
+    reason = None
+    tx.output.is_broken = signal is not None
+    operations = tx.output.operation_count()
+    if signal is not None:
+        reason = signal.as_reason()
+        if settings.fullgraph:
+            raise Unsupported(reason)
+        if not operations and not tx.saw_torch:
+            raise SkipFrame(f"nothing to capture before: {reason.reason}")
+        check_divisible(frame.code, signal)
+        if frame_filter.is_whole_or_nothing(frame.code):
+            log.get("graph_breaks")("%s", reason)
+            return Capture(tx, None, reason)
+        counters["graph_breaks"][reason.id] += 1
+        observe.current().on_break(reason, frame.code)
+        log.get("graph_breaks")("%s", reason)
+        if not operations and tx.output.budget.instructions <= FEW and break_code.ends_the_frame(tx):
+            return Capture(tx, None, reason)  # no graph before the break, none behind it
+    elif not operations:
+        guards = tx.output.finished_guards() if tx.saw_torch else None
+        raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
+    tx.output.assertions.check(tx.output)
+    tx.output.symbols.check_promises()
+    tx.output.unbacked.check()
+    tx.output.check_aliasing()
+    tx.output.check_generators()
+    capture = Capture(tx, value, reason)
+    make_code(capture, settings)
+    return capture
+
+
+def make_code(capture: Capture, settings: CaptureSettings) -> None:
+    """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
+    tx = capture.tx
+    unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
+    if capture.value is not None:
+        if not (tx.output.assertions or tx.output.inputs.draws or tx.output.inputs.new_parameters or unsure):
+            capture.recipe = result_recipe(tx.output, capture.value)
+        if capture.recipe is None:
+            capture.code = frame_code.code_for_return(tx, capture.value)
+    else:
+        capture.code = break_code.code_for_break(tx)
+    if capture.code is not None:
+        capture.code.unhooked = settings.fullgraph
