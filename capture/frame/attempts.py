@@ -1,6 +1,6 @@
-"""How to go about a frame, from one attempt at its translation to the next.
+"""The attempts at the translation of one frame.
 
-In:  why the last attempt failed: a `Retry`.
+In:  the signal that ended the last attempt: a `Retry`.
 Out: a translator for the next attempt, and the number of instructions after which it stops.
 
     GraphBreak after 12 instructions   ->   the next attempt stops there, and the graph ends
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class Attempts:
-    """Those at one frame. `seen`: what earlier captures of the code saw."""
+    """The attempts at one frame. `seen` has the sizes and writes that earlier captures of the code saw."""
 
     expected: ExpectedBreak | None
-    break_at: int | None  # after so many instructions
+    break_at: int | None  # the number of instructions before the break
     reason: GraphBreak | None
 
     def __init__(
@@ -75,7 +75,10 @@ class Attempts:
         )
 
     def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
-        """Where `tx` stands. Raises UnexpectedWay where it is not where it should be."""
+        """The reason for the break at which `tx` stands; None where the frame returned.
+
+        Raises UnexpectedWay where `tx` stands at another instruction than the expected one.
+        """
         if tx.returned is not None:
             return None
         if self.expected is not None and not self.expected.is_where(tx):
@@ -85,8 +88,9 @@ class Attempts:
     # --- the next attempt ---
 
     def follow(self, signal: Retry, tx: RootTranslator) -> None:
-        """Prepare for the next attempt. Raises SkipFrame where there is none, and the signal itself where it
-        was followed before and came again.
+        """Prepare the next attempt. Raises SkipFrame where there is no next attempt.
+
+        Raises the signal itself where the same kind of signal has come before and would come forever.
         """
         kind = next(kind for kind in type(signal).__mro__ if kind in NEXT)
         if kind in ONCE and kind in self.followed:
@@ -95,13 +99,13 @@ class Attempts:
         self.followed.add(kind)
 
     def _break_earlier(self, signal: Any, tx: RootTranslator) -> None:
-        if not signal.stack:  # found out behind the last instruction, or while the frame's values are rebuilt
+        if not signal.stack:  # raised after the last instruction, or while the frame's values are rebuilt
             signal.stack.append(tx.frame_summary())
         if self.expected is not None:
             self._expect_nothing()
             return
         if signal.born is not None and (self.break_at is None or signal.born < self.break_at):
-            self.break_at = signal.born  # what can't be rebuilt must not be made yet
+            self.break_at = signal.born  # bytecode can't rebuild the value, so the break comes before it
         elif self.break_at is None and tx.returned is None:
             self.break_at = tx.steps
             self.expected_breaks.remember(signal)
@@ -145,13 +149,14 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     Uninitialized: Attempts._with_parameters,
 }
 
-#: what came again although it was followed would come forever
+#: signals that would come forever if they came twice
 ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, UnexpectedWay, StateMoved)
 
 
 def check_divisible(code: CodeType, signal: GraphBreak) -> None:
-    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one
-    frame behind a break.
+    """Raises SkipFrame where some code may look at the local variables of the frame.
+
+    After a break, several frames share these variables.
     """
     if frame_filter.asks_for_locals(code):
         raise SkipFrame(f"it may read its own local variables, and breaks: {signal.text}")

@@ -1,9 +1,9 @@
-"""What happens to a frame that the hook sees for the first time: the list of steps.
+"""The steps that make an entry of a frame that the hook sees for the first time.
 
-In:  a Frame of the hook (code, function, globals, builtins, locals, failures).
-Out: a cache entry to run in its place, or None: Python runs it.
+In:  a `Frame` of the hook (code, function, globals, builtins, locals, failures).
+Out: a cache entry that runs in its place. None: Python runs the frame.
 
-    filter -> recompile accounting -> translate (again, where a break was found) -> backend -> guards -> cache
+    filter -> recompile limit -> translate (once more after a signal) -> backend -> guards -> cache
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: the hook that gives a lazy module its parameters; it runs once
 FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__code__
 
-#: one capture at a time: code objects are shared between threads
+#: Threads share code objects, so only one capture runs at a time
 _lock = forks.held_by_forks(threading.RLock(), forks.CAPTURE)
 
 
@@ -58,7 +58,7 @@ class Converter:
     def __call__(self, frame: Any) -> Any:
         if replaced_builtins.are_replaced():
             return None
-        if frame_filter.callback_of_torch_compile():  # the frame is its own, and so would be all frames below
+        if frame_filter.callback_of_torch_compile():  # torch.compile captures this frame and its callees
             return None
         original = torch_compile_marks.disabled_original(frame.function)
         if original is not None:
@@ -100,14 +100,14 @@ class Converter:
         return entry
 
     def _may_recompile(self, frame: Any) -> bool:
-        """Log why existing entries did not fit. False past the limit, with one warning; an error under
-        fullgraph.
+        """Log why the existing entries did not fit. False after the limit: one warning says so, or an error
+        under fullgraph.
         """
         with function_modes.resumed():
             return check_limit(frame, self.settings)
 
     def _entry_of_last_attempt(self, frame: Any, handled: BaseException | None) -> Any:
-        """The loop over the attempts at a frame: a signal that ends one says how the next one differs."""
+        """The loop over the attempts at a frame. The signal that ends an attempt changes the next one."""
         attempts = Attempts(frame, self.settings, self.history.of(frame.code), self.expected)
         while True:
             tx = attempts.begin()

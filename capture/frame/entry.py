@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
-    """Compile the graph and put guards around what runs."""
+    """Compile the graph, assemble the code, and encode the guards."""
     if capture.recipe is None and capture.code is None:
         return eager_entry(frame, capture, settings)
     output = capture.output
@@ -54,7 +54,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
     graph = None if compiled is None else called_directly(compiled, output)
     if compiled is not None and not is_worth_running(capture, compiled):
-        log.get("graph")("%s is left to Python, which is quicker than its graph", frame.code.co_qualname)
+        log.get("graph")("Python runs %s: it is faster than its graph", frame.code.co_qualname)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
     inputs = [i.source for i in output.inputs.used()]
     guards = output.finished_guards()
@@ -89,8 +89,10 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
 
 
 def is_worth_running(capture: Capture, compiled: Any) -> bool:
-    """Of a frame that breaks, what is behind the break counts: it is looked at where Python does no more
-    there, or works on NumPy's arrays.
+    """Whether to run the graph: Python may be faster.
+
+    A frame that goes on after its break may have further graphs. There, only a graph of nothing but NumPy
+    operations is compared with Python.
     """
     output = capture.output
     if capture.value is not None or break_code.ends_the_frame(capture.tx):
@@ -105,8 +107,9 @@ def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
 
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
-    """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each
-    would be a recompile.
+    """Raises StateMoved where the guards fail for the frame that they were made from.
+
+    Without this check, no call would pass them, and each call would recompile.
     """
     with function_modes.resumed():
         failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
@@ -119,7 +122,7 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
 
 
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:
-    """Under the guards of what was seen so far, the frame is Python's; `unhooked`: with all that it calls."""
+    """An entry that leaves the frame to Python while the guards hold. `unhooked`: its callees too."""
     guards = capture.output.finished_guards()
     sampled = capture.tx.is_straight and not settings.fullgraph
     entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked, sampled=sampled)
@@ -145,7 +148,7 @@ def compile_graph(
     if dict(settings.options).get("freeze"):
         freeze_inputs(output, used)
     state = ThreadState.capture()
-    try:  # a backend may run the graph, and with it what the graph does to the thread
+    try:  # a backend may run the graph, and the graph may change the state of the thread
         compiled = registry.call(settings, module, [i.example for i in used])
     finally:
         state.restore()
@@ -154,7 +157,7 @@ def compile_graph(
 
 
 def called_directly(compiled: Any, output: OutputGraph) -> Any:
-    """What the entry calls with the graph's inputs, as the frame has them."""
+    """The callable that takes the graph's inputs as the frame has them."""
     direct = getattr(compiled, "direct_call", compiled)
     direct = output.unbacked.around(direct)
     if function_modes.at_entry():
@@ -166,19 +169,17 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
 
 
 def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:
-    """A graph raised. Returning means: Python runs the frame from its start and raises the program's own
-    error.
+    """Handle the error of a graph. After a return, Python runs the frame from its start and raises the error
+    of the program.
 
-    The thread is in the modes again in which the graph was called. Python does not run the frame where the
-    backend broke its contract, nor where inputs may have been changed already, nor where a hook may have
-    raised.
+    The modes of the thread are again those of the call. The error is raised where the backend broke its
+    contract, where the graph may have changed an input, or where a hook may have raised it.
     """
     put_back(modes, error)
-    refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before it did anything
+    refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
     nothing_written = refused or not mutates
-    from_hook = (
-        not refused and frame_filter.saves_through_hooks()
-    )  # it may be a hook that raised, as checkpoint's do to stop
+    # The hooks of checkpoint raise an error in order to stop.
+    from_hook = not refused and frame_filter.saves_through_hooks()
     if (
         not nothing_written
         or from_hook

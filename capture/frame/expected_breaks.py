@@ -1,12 +1,14 @@
-"""Breaks that are known before their frame is translated.
+"""Graph breaks that are known before the translation of their frame.
 
-A break deep in a chain of calls breaks each frame of the chain in turn: the captured frame at its call, then,
-when Python makes that call, the next frame at its own, and so on. All of them were met by the first
-translation, which went through the whole chain; each later one is told where to stop.
+A break deep in a chain of calls breaks each frame of the chain. The captured frame breaks at its call. Then
+Python makes that call, and the next frame breaks at its own call, and so on. The first translation went
+through the whole chain, so each later translation knows where to stop.
 
 In:  the break, with the frames that it passed.
-Out: `of(code)`: how far the frame that Python enters next gets. Used once; the first frame that is not of the
-     chain ends it.
+Out: `of(code)`: the break of the frame that Python enters next. Each break is used once. The first frame
+     outside of the chain ends the chain.
+
+    f calls g, g breaks at its 5th instruction    ->    of(g.__code__): ExpectedBreak(steps=4, ...)
 """
 
 from __future__ import annotations
@@ -22,20 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpectedBreak:
-    """`steps` instructions are done before the one at `index`, which breaks."""
+    """The instruction at `index` breaks; `steps` instructions are done before it."""
 
     steps: int
     index: int
     signal: GraphBreak
 
     def is_where(self, tx: Translator) -> bool:
-        """Whether `tx` has gone the way that it went as part of its caller."""
+        """Whether `tx` took the same way as it did when its caller was translated."""
         return tx.steps == self.steps and tx.index == self.index
 
 
 class ExpectedBreaks:
     def __init__(self) -> None:
-        self._by_code: dict[CodeType, list[ExpectedBreak]] = {}  # in a recursion several, the outermost last
+        self._by_code: dict[
+            CodeType, list[ExpectedBreak]
+        ] = {}  # a recursion has several, the outermost is last
 
     def of(self, code: CodeType) -> ExpectedBreak | None:
         held = self._by_code.get(code)
@@ -45,7 +49,7 @@ class ExpectedBreaks:
         return held.pop()
 
     def remember(self, signal: GraphBreak) -> None:
-        """`signal` was raised below the captured frame, whose own break it is too."""
+        """Remember the breaks of the frames below the captured one. `signal` also breaks the captured frame."""
         self._by_code.clear()
         for depth, (code, steps, index) in enumerate(signal.frames[:-1], 1):
             self._by_code.setdefault(code, []).append(ExpectedBreak(steps, index, signal.as_seen_from(depth)))

@@ -1,8 +1,8 @@
-"""Frames that Python runs: their log lines, counters and marks.
+"""The frames that Python runs: their log lines, counters and marks.
 
 In:  a frame, and why it is not captured: a `SkipFrame`, an error of ours, a wrapper of torch.compiler.disable.
-Out: what the hook does with the frame now: None (Python runs it) or `UNHOOKED`. The code object is marked, or
-     gets an entry that leaves it to Python while some guards hold.
+Out: None (Python runs the frame) or `UNHOOKED` (Python runs it and its callees). The code object gets a mark,
+     or an entry that leaves it to Python while the guards hold.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from guards.program import encode
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
-#: Python runs the frame, and all that it calls
+#: Python runs the frame and all its callees
 UNHOOKED = _capture.Entry(None, None, unhooked=True)
 
 
 def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
-    """What it gives is for this run: all that an idle frame calls was interpreted as part of it, none of it
-    is worth a look of its own.
+    """Leave the frame to Python, now and later. The result is for this call.
+
+    The callees of an idle frame were interpreted as part of it. None of them is worth a capture.
     """
     now = UNHOOKED if skip.idle else None
     counters["frames"]["skipped"] += 1
@@ -40,11 +41,10 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
         _capture.skip_code(frame.code)
         return now
     if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
-        cache.stop_capturing(
-            frame.code, settings
-        )  # its guards name what lives for one call: analysis for each
+        # The guards name objects that live for one call, so each call would need its own entry.
+        cache.stop_capturing(frame.code, settings)
         return now
-    sampled = skip.straight and not settings.fullgraph  # which has to raise at the first frame that breaks
+    sampled = skip.straight and not settings.fullgraph  # fullgraph raises at the first frame that breaks
     program = encode(skip.guards, [], frame.code)
     entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
     entry.guard_set = skip.guards
@@ -53,8 +53,9 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
 
 
 def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
-    """The frame of a wrapper that torch.compiler.disable made. All of them share their code, so it gets no
-    mark.
+    """Leave the frame of a wrapper that torch.compiler.disable made.
+
+    All these wrappers share one code object, so it gets no mark.
     """
     if torch_compile_marks.disables_what_it_calls(wrapper):
         return UNHOOKED
@@ -65,9 +66,7 @@ def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
 
 
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
-    """Our own failure: Python runs the frame, one warning says so. Where a whole graph was asked for, it is
-    an error.
-    """
+    """Handle a failure of our own: one warning, then Python runs the frame. Under fullgraph, raise an error."""
     code: types.CodeType = frame.code
     text = f"capture failed on {code.co_qualname}"
     if config.raise_on_error or settings.fullgraph:
@@ -78,9 +77,10 @@ def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
 
 
 def forget_frames(error: BaseException, handled: BaseException | None) -> None:
-    """What is kept of an error of the translation does not hold its frames: the program's objects would live
-    until the next collection.
-    `handled`: what the program was handling when the translation began, which is the program's own.
+    """Release the frames of an error of the translation. They would keep the program's objects alive until
+    the next garbage collection.
+
+    `handled` is the exception that the program handled when the translation began. Its frames stay.
     """
     chain: BaseException | None = error
     while chain is not None and chain is not handled:

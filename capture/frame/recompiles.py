@@ -1,8 +1,10 @@
-"""Recompilations: why the entries of a code object did not fit, and when to stop making new ones.
+"""Recompiles: why the entries of a code object did not fit, and when capture stops making new entries.
 
-In:  a Frame with `failures`: the entries that were tried, with the index of the guard that failed.
-Out: log lines and observer calls; False once the limit is reached (after one warning), an error under
-     fullgraph, or what the stance says.
+In:  a `Frame` with `failures`: the entries that were tried, each with the index of the guard that failed.
+Out: log lines and observer calls; whether the frame may be captured again. After the limit: one warning, or
+     an error under fullgraph. The stance may forbid recompiles too.
+
+    f(k=1), f(k=2), ...    ->    recompiles: f (a.py:3): k: was [1], now [2]
 """
 
 from __future__ import annotations
@@ -48,12 +50,13 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
 
 
 def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str]) -> bool:
-    """No more entries for this code object: one warning, an error under fullgraph."""
+    """Make no more entries for this code object. One warning says so; under fullgraph it is an error."""
     name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+    count = _capture.added_entries(frame.code)
     changing = f" What kept changing: {'; '.join(dict.fromkeys(texts))}." if texts else ""
     message = (
-        f"{name} was captured {_capture.added_entries(frame.code)} times, {limit}; from now on calls that fit none of these "
-        f"run eagerly.{changing} Pass what changes as a tensor, keep it constant, or raise the limit."
+        f"{name} was captured {count} times, {limit}; from now on, Python runs the calls that fit none of "
+        f"these entries.{changing} Pass the changing value as a tensor, keep it constant, or raise the limit."
     )
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)
@@ -63,7 +66,7 @@ def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str
 
 
 def failure_texts(frame: Any) -> list[str]:
-    """One text for each entry that was tried, most recently hit first."""
+    """One text for each entry that was tried; the entry that was used last comes first."""
     names = (frame.globals, frame.builtins)
     namespace = FrameNamespace.from_localsplus(frame.code, frame.locals, _capture.NULL, names, frame.function)
     texts = []

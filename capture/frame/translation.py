@@ -1,8 +1,8 @@
 """Translate a frame in one attempt: interpret its bytecode, then make the code that replaces it.
 
 In:  the translator of this attempt, and the instruction at which it stops.
-Out: a `Capture`: the graph, and a result recipe or a `FrameCode` around it. `SkipFrame` where there is
-     nothing to capture; another `Retry` where the frame needs another attempt.
+Out: a `Capture`: the graph, and a result recipe or a `FrameCode` around it.
+     Raises `SkipFrame` where there is nothing to capture. Raises a `Retry` where another attempt is needed.
 
     def f(x): return x * 2 + 1     ->     graph: mul, add; recipe: ("out", 0)
 """
@@ -32,7 +32,7 @@ from capture.variables.core.class_lookup import forget_pending
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
-FEW = 40  # instructions: Python runs them sooner than it makes and calls a resume function
+FEW = 40  # instructions that Python runs faster than it makes and calls a resume function
 
 
 class Capture:
@@ -55,7 +55,7 @@ class Capture:
 
 
 def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
-    """Interpret the frame, up to where the graph has to break."""
+    """Interpret the frame up to its end, or up to the place where the graph has to break."""
     started = time.perf_counter()
     state = ThreadState.capture()
     try:
@@ -79,7 +79,7 @@ def finish(
     settings: CaptureSettings,
     frame: Any,
 ) -> Capture:
-    """Make the frame's code; decide whether there is anything to capture."""
+    """Decide whether there is anything to capture, then make the frame's code."""
     reason = None
     tx.output.is_broken = signal is not None
     operations = tx.output.operation_count()
@@ -97,7 +97,7 @@ def finish(
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
         if not operations and tx.output.budget.instructions <= FEW and break_code.ends_the_frame(tx):
-            return Capture(tx, None, reason)  # no graph before the break, none behind it
+            return Capture(tx, None, reason)  # no graph before the break or after it
     elif not operations:
         guards = tx.output.finished_guards() if tx.saw_torch else None
         raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
@@ -112,7 +112,7 @@ def finish(
 
 
 def make_code(capture: Capture, settings: CaptureSettings) -> None:
-    """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
+    """Make a recipe for the value of one graph, or Python code around the graph."""
     tx = capture.tx
     unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
     if capture.value is not None:
