@@ -1,3 +1,3 @@
-"""In:   Tensors and NumPy arrays.
-Out:  Nodes of the graph.
+"""In:  tensors and NumPy arrays.
+Out: nodes of the graph.
 """

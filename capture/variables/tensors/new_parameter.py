@@ -1,11 +1,11 @@
 """`torch.nn.Parameter(x)` of an argument, in captured code.
 
 In:  the call, with a tensor that existed before the frame and that the frame has not written to.
-Out: a tensor that the graph takes. The frame's code makes it before it calls the graph: nothing tells when,
-     since it shares the memory of `x`.
+Out: a tensor that the graph takes. The frame's code makes it before it calls the graph. The program can't see
+     when it is made, because it shares the memory of `x`.
 
-    w = nn.Parameter(x); return w * 2, w   ->   made_0 = nn.Parameter(x, True); return graph_0(made_0)[0],
-                                                made_0
+    w = nn.Parameter(x); return w * 2, w   ->   made_0 = nn.Parameter(x, True)
+                                                return graph_0(made_0)[0], made_0
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MadeParameter(TensorVariable):
         raise NotConstant(self)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
-        if name == "grad":  # a backward inside of the frame leaves it there
+        if name == "grad":  # a backward inside of the frame would store it there
             raise GraphBreak("get_attr", value=self, name=name)
         return super().get_attr(tx, name)
 
@@ -108,7 +108,7 @@ def _is_plain(data: Any) -> bool:
 
 
 def _is_untouched(output: Output, held: GraphInput) -> bool:
-    """Nothing was written to it, and no mode sees what is made."""
+    """Whether the frame has not written to the input, and no mode sees the new parameter."""
     inside = torch._C._functorch.peek_interpreter_stack() is not None or bool(output.modes.function_modes)
     known = held.version is not None and version_of(held.node.meta["example_value"]) == held.version
     return known and not inside and not torch.is_inference_mode_enabled()
@@ -123,11 +123,11 @@ def add_parameter(output: Output, held: GraphInput, requires_grad: bool) -> Vari
     return MadeParameter(node, fake, source)
 
 
-# --- in the frame's code ----------------------------------------------------------------------------------
+# --- the frame's code -------------------------------------------------------------------------------------
 
 
 def make_parameters(code: Assembler, made: list[MadeSource], load: Callable[[Source], None]) -> None:
-    """`load` leaves an existing object on the stack."""
+    """Emits the calls that make the parameters. `load` pushes an existing object on the stack."""
     for source in made:
         code.load_callable(torch.nn.Parameter)
         load(source.data)

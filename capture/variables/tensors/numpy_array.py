@@ -1,14 +1,14 @@
 """NumPy arrays and numbers as values of the graph.
 
-In:  arrays from outside, `tensor.numpy()`, NumPy's functions that make arrays.
-Out: nodes that do on tensors what NumPy does (`capture.graph.numpy_functions`); arrays again where a value
-     leaves the graph.
+In:  arrays from outside, `tensor.numpy()`, functions of NumPy that make arrays.
+Out: nodes that do on tensors what NumPy does (`capture.graph.numpy_functions`). A value that leaves the graph
+     becomes an array again.
 
     np.sin(x.numpy()).sum()   ->   detach, numpy_sin, numpy_sum   ->   np.float32
 
-Each operation is carried out twice at translation time: on fake tensors, and by NumPy itself on a stand-in of
-the same dtype and layout. That says whether the result is an array or a number, of what dtype, and what it
-shares its memory with; where the two differ, the graph breaks.
+Translation runs each operation twice: on fake tensors, and by NumPy itself on a stand-in of the same dtype
+and layout. The second run says whether the result is an array or a number, which dtype it has, and with what
+it shares its memory. The graph breaks where the two runs differ.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ CONSTANT_ATTRIBUTES = ("shape", "ndim", "size", "itemsize", "nbytes", "strides")
 
 
 class NumpyVariable(Variable):
-    """`tensor` shares the array's memory in the graph; `example` is NumPy's own result of the same operations
-    on stand-ins.
+    """An array or number.
+
+    `tensor` shares the array's memory in the graph. `example` is NumPy's own result of the same operations on
+    stand-ins.
     """
 
     mutable = True
@@ -71,8 +73,8 @@ class NumpyVariable(Variable):
         super().__init__(source)
         self.tensor = tensor
         self.example = example
-        self.value: Any = None  # the existing array, where there is one
-        #: of a number that was computed from arguments that are numbers: what it is now, and those arguments
+        self.value: Any = None  # the existing array, if there is one
+        #: For a number computed from arguments that are numbers: its present value, and those arguments.
         self.present: np.generic | None = None
         self.origins: dict[Source, np.generic] = {}
         self.output: Output | None = None
@@ -90,8 +92,9 @@ class NumpyVariable(Variable):
         return f"{what} {self.source.text if self.source else self.tensor.node.name}"
 
     def as_constant(self) -> Any:
-        """The number that it is now: the arguments from which it was computed are guarded to stay what they
-        are.
+        """The present value of the number.
+
+        Guards fix the arguments from which it was computed.
         """
         if self.present is None or self.output is None:
             raise NotConstant(self)
@@ -100,10 +103,10 @@ class NumpyVariable(Variable):
         return self.present
 
     def is_constant(self) -> bool:
-        return False  # as long as nobody needs to know it
+        return False  # until someone asks for the value
 
     def as_proxy(self) -> Any:
-        """Of the types that torch takes for Python's: `torch.tensor(np.float32(1))` keeps the dtype."""
+        """The plain number of a type that torch takes for Python's. (np.float32 is not: it keeps its dtype.)"""
         if type(self.present) not in (np.int64, np.bool_):
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.as_constant().item()
@@ -166,7 +169,7 @@ class NumpyVariable(Variable):
 
 
 def is_among(values: Any) -> bool:
-    """Whether one of them, or an item of a list or tuple of them, is an array."""
+    """Whether one of the values, or an item of a list or tuple among them, is an array."""
     return any(
         isinstance(v, NumpyVariable) or (isinstance(v, SequenceVariable) and is_among(v.items))
         for v in values
@@ -180,7 +183,7 @@ def operation(
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak(
-            "torch_op_failed", name=f"numpy's {name}", error="half precision is rounded otherwise"
+            "torch_op_failed", name=f"numpy's {name}", error="NumPy rounds half precision in another way"
         )
     if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
         raise _differs(name)
@@ -198,8 +201,9 @@ def operation(
 
 
 def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
-    """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where
-    NumPy raises.
+    """NumPy's result for the present values of the numbers.
+
+    None if an argument is an array, or if NumPy raises.
     """
     if any(isinstance(v, SequenceVariable) for v in (*args, *kwargs.values())):
         return None
@@ -232,7 +236,7 @@ def _flat(values: Any) -> list[Variable]:
 
 
 def _in_graph(tx: Interpreter, value: Variable) -> Variable:
-    """An argument as the node takes it."""
+    """The argument in the form that the node takes."""
     value = tx.output.objects.resolve(value)
     if isinstance(value, NumpyVariable):
         return value.tensor
@@ -250,7 +254,7 @@ def _in_graph(tx: Interpreter, value: Variable) -> Variable:
 
 
 def _constant(value: Variable) -> Any:
-    """Literals, and classes of NumPy's numbers; NotImplemented for what is neither."""
+    """The value of a literal or of a class of NumPy numbers. NotImplemented for any other variable."""
     try:
         return value.real_value()
     except NotConstant:
@@ -317,7 +321,7 @@ def _as_arrays(
 
 
 def _is_like(fake: torch.Tensor, example: Any) -> bool:
-    """The same dtype and shape."""
+    """Whether the dtype and shape are the same."""
     if not isinstance(example, (np.ndarray, np.generic)):
         return False
     return str(fake.dtype) == f"torch.{example.dtype}" and tuple(fake.shape) == example.shape
@@ -331,7 +335,7 @@ def _same_strides(fake: torch.Tensor, example: Any) -> bool:
 
 
 def _laid_out(tx: Interpreter, result: TensorVariable, example: Any) -> TensorVariable:
-    """A copy, in the layout that NumPy gives a new array."""
+    """A copy in the layout that NumPy gives a new array."""
     strides: list[Variable] = [ConstantVariable(s // example.itemsize) for s in example.strides]
     copied = tx.output.call_function(tx, numpy_functions.with_strides, [result, TupleVariable(strides)], {})
     assert isinstance(copied, TensorVariable)
@@ -339,7 +343,7 @@ def _laid_out(tx: Interpreter, result: TensorVariable, example: Any) -> TensorVa
 
 
 def _shares(result: TensorVariable, example: Any, operand: NumpyVariable) -> tuple[bool, bool]:
-    """Whether a result lies in an operand's memory: in NumPy, in the graph."""
+    """Whether a result shares memory with an operand: first in NumPy, then in the graph."""
     if not isinstance(example, np.ndarray) or not isinstance(operand.example, np.ndarray):
         return False, False
     storages = [t.fake.untyped_storage()._cdata for t in (result, operand.tensor)]
@@ -351,11 +355,11 @@ def _differs(name: str) -> GraphBreak:
     return GraphBreak("torch_op_failed", name=f"numpy's {name}", error="on tensors it differs from NumPy")
 
 
-# --- where arrays come from, and tensors made of them -----------------------------------------------------
+# --- arrays from outside, and conversions from and to tensors ---------------------------------------------
 
 
 def wrap_array(output: Output, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
-    """An existing array: an input of the graph, as the tensor that shares its memory."""
+    """An existing array as an input of the graph: the tensor that shares its memory."""
     tensor = _shared_tensor(value)
     if tensor is None or source is None:
         return OpaqueVariable(
@@ -369,7 +373,7 @@ def wrap_array(output: Output, value: np.ndarray[Any, Any], source: Source | Non
 
 
 def wrap_number(output: Output, value: np.generic, source: Source | None) -> Variable:
-    """An existing number: an input of the graph, as a 0-d tensor."""
+    """An existing number as an input of the graph: a 0-d tensor."""
     if source is None or isinstance(source, ConstantSource):
         return ConstantVariable(value)
     tensor = output.inputs.add_numpy_number(value, source)
@@ -380,12 +384,12 @@ def wrap_number(output: Output, value: np.generic, source: Source | None) -> Var
 
 
 def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:
-    """None for arrays whose memory a tensor can't share."""
+    """The tensor on the memory of an array. None if a tensor can't share that memory."""
     if not value.flags.writeable or not value.flags.aligned or not value.dtype.isnative:
         return None
     try:
         tensor = torch.from_numpy(value)
-    except (TypeError, ValueError):  # its dtype, or negative strides
+    except (TypeError, ValueError):  # torch lacks the dtype, or the strides are negative
         return None
     return tensor if str(tensor.dtype) == f"torch.{value.dtype}" else None
 
@@ -417,7 +421,7 @@ def to_tensor(tx: Interpreter, array: NumpyVariable) -> Variable:
 def operator_on_arrays(
     tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
-    """A unary, binary, in-place or comparison operator, one operand of which is an array."""
+    """A unary, binary, in-place or comparison operator with an array among its operands."""
     if any(type(v) is TensorVariable for v in operands):
         return _operator_on_tensor(tx, symbol, function, operands)
     if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
@@ -431,8 +435,9 @@ def operator_on_arrays(
 def _operator_on_tensor(
     tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
-    """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less
-    than that of a 0-d tensor.
+    """An operator on a tensor and a NumPy number.
+
+    torch takes the number for a plain Python number, so the type decides less than the type of a 0-d tensor.
     """
     tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
     assert isinstance(tensor, TensorVariable)
@@ -453,7 +458,7 @@ def is_dtype(value: Variable) -> bool:
 
 
 def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable) -> Variable:
-    """`a.dtype == np.float32`: a dtype equals whatever stands for it."""
+    """`a.dtype == np.float32`: a dtype equals any value that stands for it."""
     try:
         return ConstantVariable(function(left.real_value(), right.real_value()))
     except NotConstant as error:
@@ -461,7 +466,7 @@ def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable
 
 
 def _may_refuse(operands: list[Variable]) -> bool:
-    """NumPy raises for a negative power of an integer."""
+    """Whether NumPy may raise: it does for a negative power of an integer."""
     exponent = operands[-1]
     value = exponent.as_constant() if exponent.is_constant() else None
     known = isinstance(value, (int, float)) and value >= 0

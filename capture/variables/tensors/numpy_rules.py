@@ -1,4 +1,8 @@
-"""NumPy's functions, and torch's functions that take or give NumPy's arrays."""
+"""Rules for functions of NumPy, and for functions of torch that take or give NumPy arrays.
+
+In:  a call with NumPy values among its arguments, or an existing array, number or function of NumPy.
+Out: operations of the graph on tensors, or constants.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 CREATION = frozenset(numpy_functions.CREATION.split())
 FROM_TENSOR = ("array", "asarray", "ascontiguousarray")
-#: those that torch has a dtype for
+#: Classes of numbers for which torch has a dtype.
 NUMBERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.float16, np.float32, np.float64)
 
 
@@ -60,7 +64,7 @@ for _class in {*np.sctypeDict.values(), np.dtype}:
     CALLS[_class] = _fold_rule(_class)
 
 
-# --- torch's functions on arrays ---------------------------------------------------------------------------------------------
+# --- torch's functions on arrays --------------------------------------------------------------------------
 
 
 @rule(torch.from_numpy)
@@ -71,7 +75,7 @@ def _from_numpy(tx: Interpreter, array: Variable) -> Variable:
 
 
 def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
-    """torch.tensor, as_tensor, asarray of an array; of anything else as it was."""
+    """The rule for torch.tensor, as_tensor or asarray. It handles arrays; other data goes to torch."""
     function = getattr(torch, name)
 
     def call(tx: Interpreter, data: Variable, *args: Variable, **kwargs: Variable) -> Variable:
@@ -82,7 +86,7 @@ def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
             if copies:
                 data = tx.output.call_function(tx, torch.clone, [data], {})
             return tx.output.call_method(tx, "to", [data], kwargs) if kwargs else data
-        if holds_symbols(tx, data):  # which makes a tensor of its own in any case
+        if holds_symbols(tx, data):  # torch makes a new tensor of symbols in any case
             return tx.output.call_function(tx, torch.tensor, [data, *args], kwargs)
         return tx.output.call_function(tx, function, [data, *args], kwargs)
 
@@ -93,7 +97,7 @@ for _name, _copies in (("tensor", True), ("as_tensor", False), ("asarray", False
     CALLS[getattr(torch, _name)] = _tensor_from(_name, _copies)
 
 
-# --- existing values -----------------------------------------------------------------------------------------------------------
+# --- existing values --------------------------------------------------------------------------------------
 
 
 def wrap_numpy_function(output: Output, value: Any, source: Source | None) -> Variable:

@@ -1,4 +1,8 @@
-"""The old constructors: `torch.Tensor([1, 2])`, `torch.LongTensor(3, 4)`."""
+"""Rules for the old constructors: `torch.Tensor([1, 2])`, `torch.LongTensor(3, 4)`.
+
+In:  a call with values or with sizes.
+Out: `torch.tensor` or `torch.empty` in the graph.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from capture.variables.core.rules import CALLS
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
-#: class -> dtype of what it makes; None: the default dtype
+#: The dtype of the tensor that each class makes. None stands for the default dtype.
 LEGACY: dict[Any, torch.dtype | None] = {
     torch.Tensor: None,
     torch.FloatTensor: torch.float32,

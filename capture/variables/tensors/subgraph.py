@@ -1,9 +1,10 @@
-"""Calls that become one node with a graph of their own: bodies of function transforms, branches of
-`torch.cond`, checkpointed regions.
+"""Calls that become one node with its own graph.
+
+These are bodies of function transforms, branches of `torch.cond`, and checkpointed regions.
 
 In:  a function of the program and its arguments.
-Out: `Body`: the operations that the call made, taken out of the graph under construction and put into a
-     module. Tensors from outside of the call that it reads are further arguments.
+Out: `Body`: the operations of the call, moved from the graph under construction to a module. Tensors from
+     outside that the call reads become further arguments.
 
     graph: y; mul = arg_0 * y; sum = mul.sum()    ->    body(arg_0, y): mul, sum         and graph: y
 """
@@ -34,19 +35,21 @@ if TYPE_CHECKING:
 
 @dataclass
 class Body:
-    """`module(*arguments, *lifted)` gives the tensors among the result in order; `structure` rebuilds the
-    result from them.
+    """The operations of a call as a module.
+
+    `module(*arguments, *lifted)` returns the tensors of the result in order; `structure` rebuilds the result
+    from them.
     """
 
     module: torch.fx.GraphModule
     lifted: list[torch.fx.Node]
     structure: Structure
     example: Any
-    writes: bool = False  # to tensors that it is given, or reads from outside
+    writes: bool = False  # whether it writes to its arguments, or to tensors from outside
 
 
 class Structure:
-    """A tree of tuples, lists and dicts with the tensors taken out. Leaves that are no tensors are kept."""
+    """A tree of tuples, lists and dicts without its tensors. It keeps leaves that are no tensors."""
 
     def __init__(self, value: Any) -> None:
         leaves, self.spec = pytree.tree_flatten(value)
@@ -54,7 +57,7 @@ class Structure:
         self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def matches(self, other: Structure) -> bool:
-        """Whether the trees are the same but for their tensors."""
+        """Whether the trees are the same except for their tensors."""
         return (self.spec, self.leaves, self.places) == (other.spec, other.leaves, other.places)
 
     def others(self) -> list[Any]:
@@ -73,11 +76,11 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
-    """A stack of `size` tensors, as far as its layout goes, made of a stack of one."""
+    """A tensor with the layout of a stack of `size` tensors, made of a stack of one."""
     return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
 
 
-# --- between variables and plain values -------------------------------------------------------------------
+# --- conversions between variables and plain values -------------------------------------------------------
 
 
 def plain(tx: Interpreter, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
@@ -107,7 +110,7 @@ def tensor_variables(tx: Interpreter, values: Iterable[Variable]) -> list[Tensor
 
 
 def as_variable(tx: Interpreter, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
-    """The reverse of `plain`."""
+    """A tree of values as a tree of variables, with `tensor` applied to its tensors."""
     if isinstance(value, torch.Tensor):
         return tensor(value)
     if type(value) in (tuple, list):
@@ -123,8 +126,10 @@ def as_variable(tx: Interpreter, value: Any, tensor: Callable[[torch.Tensor], Va
 
 
 def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
-    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`:
-    also to tensors from outside.
+    """Interprets `function(*args, **kwargs)` and moves its operations to a body.
+
+    The arguments are trees of fake tensors and constants. With `may_write`, the function may also write to
+    tensors from outside.
     """
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
@@ -156,7 +161,7 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
     if len(tx.output.modes.changes) != states:
         if read_modes() != modes:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
-        del tx.output.modes.changes[states:]  # the body makes these changes, and takes them back
+        del tx.output.modes.changes[states:]  # the body makes these changes and undoes them
     module, lifted = take_out(graph, given, behind(graph, last), results)
     versions = {made.node: made.version for made in tx.output.inputs.all} | versions
     written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
@@ -168,7 +173,10 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
 def without_effects(
     tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
 ) -> Body:
-    """The same for what may run more than once, or not at all: breaks where Python would notice."""
+    """`outline` for a function that may run more than once, or not at all.
+
+    Breaks if the program could see that.
+    """
     effects = tx.output.side_effects.change_count()
     with tx.output.side_effects.watching(function) as watch:
         body = outline(tx, function, args, kwargs, may_write=may_write)
@@ -178,7 +186,7 @@ def without_effects(
 
 
 def apart(tx: Interpreter, function: Variable, args: Any) -> Body:
-    """The same where the results have to be new tensors."""
+    """`without_effects` for a function whose results have to be new tensors."""
     body = without_effects(tx, function, args, {})
     inside = tensors_of((args, [node.meta["example_value"] for node in body.lifted]))
     memories = [tensor.untyped_storage()._cdata for tensor in (*inside, *tensors_of(body.example))]
@@ -189,20 +197,20 @@ def apart(tx: Interpreter, function: Variable, args: Any) -> Body:
 
 
 def _argument(graph: torch.fx.Graph, tensor: torch.Tensor) -> torch.fx.Node:
-    """Stands for an argument until the body is taken out."""
+    """Stands for an argument until the body is moved out of the graph."""
     node = graph.call_function(_argument, ())
     node.meta["example_value"] = tensor
     return node
 
 
 def version_of(node: torch.fx.Node) -> int | None:
-    """How often the node's tensor has been written to."""
+    """How often the program has written to the node's tensor."""
     value = node.meta.get("example_value")
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 
 
 def behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.Node]:
-    """The operations added behind `last`."""
+    """The operations that were added after `last`."""
     added = []
     for node in reversed(graph.nodes):
         if node is last:
@@ -215,7 +223,7 @@ def behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.N
 def take_out(
     graph: torch.fx.Graph, given: list[torch.fx.Node], made: list[torch.fx.Node], results: list[torch.fx.Node]
 ) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
-    """Move the operations into a graph of their own."""
+    """Moves the operations to a new graph."""
     body = new_graph()
     inside = {node: body.placeholder(f"arg_{index}") for index, node in enumerate(given)}
     read = [n for node in made if node not in inside for n in node.all_input_nodes] + results
@@ -228,7 +236,7 @@ def take_out(
     for node in reversed(made):
         graph.erase_node(node)
     for node in body.nodes:
-        node.meta.pop("example_value", None)  # of a level of a transform that is closed by now
+        node.meta.pop("example_value", None)  # it belongs to a level of a transform that is closed now
     return torch.fx.GraphModule(torch.nn.Module(), body), lifted
 
 
@@ -240,14 +248,15 @@ def call_node(
     example: Any,
     given: Iterable[TensorVariable] = (),
 ) -> Variable:
-    """A node that calls `run` on tensors and gives those of the tree `example`, in order. One of `given`
-    among them is that very tensor.
+    """A node that calls `run` on tensors and returns the tensors of the tree `example` in order.
+
+    If a result is one of the tensors `given`, the variable is the same one.
     """
 
     def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         try:
             return tuple(tensors_of(run(*tensors)))
-        except AssertionError as error:  # of a fake tensor, in a kernel that is not made for it
+        except AssertionError as error:  # a kernel may fail on a fake tensor that it does not support
             if any(isinstance(t, FakeTensor) for t in tensors):
                 raise UnsupportedOperatorException(f"{name}: {error}") from error  # type: ignore[arg-type]
             raise

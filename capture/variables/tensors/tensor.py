@@ -1,7 +1,9 @@
 """Tensors of the graph.
 
-A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes and the like are read from the fake
-tensor and are constants (the guard on the input fixes them); everything that needs data breaks the graph.
+In:  attributes, methods and operators of tensors in the frame.
+Out: nodes of the graph, or constants. A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes
+     and the like come from the fake tensor and are constants, because the guard on the input fixes them. An
+     operation that needs data breaks the graph.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ CONSTANT_METHODS = frozenset(
         "__len__",
     ]
 )
-# Of those, what tells how the elements lie in memory.
+# The methods among them that depend on the layout of the elements in memory.
 LAYOUT_METHODS = frozenset(("stride", "is_contiguous", "dim_order"))
 GRAPH_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 DATA_DEPENDENT = {
@@ -148,19 +150,20 @@ OUTSIDE = frozenset(
 
 @makes(torch.Tensor)
 class TensorVariable(Variable):
-    """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake
-    tensor.
+    """A tensor of the graph.
+
+    `node` is the node of its present value; an in-place operation replaces it. `fake` is its fake tensor.
     """
 
-    cls: type = torch.Tensor  # of subclasses: tensors/tensor_subclass.py
+    cls: type = torch.Tensor  # another class for tensors of tensor_subclass.py
 
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)
         self.node = node
         self.fake = fake
-        self.value: torch.Tensor | None = None  # the existing tensor, where there is one
+        self.value: torch.Tensor | None = None  # the existing tensor, if there is one
         self.attributes: dict[str, Variable] = {}  # set by the program
-        self.leaf: TensorVariable | None = None  # what it was before the program gave it other data
+        self.leaf: TensorVariable | None = None  # this tensor before the program gave it other data
 
     def python_type(self) -> type:
         return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
@@ -178,7 +181,7 @@ class TensorVariable(Variable):
         raise GraphBreak("data_dependent_value", what="bool(tensor)")
 
     def length(self, tx: Interpreter) -> int:
-        """The number of rows; a symbol where that is one."""
+        """The number of rows, which may be a symbol."""
         overridden = self._overridden(tx, len, [], {})
         if overridden is not None:
             return overridden.as_constant()
@@ -189,15 +192,14 @@ class TensorVariable(Variable):
     def _overridden(
         self, tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
-        """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
+        """The result of `function(self, *args)` if the program's own `__torch_function__` handles it."""
         if self.cls is torch.Tensor and not tx.output.modes.function_modes:
             return None
         return tx.call_override(function, [self, *args], kwargs)
 
     def unpack(self, tx: Interpreter) -> list[Variable]:
-        if (
-            self.cls is not torch.Tensor or tx.output.modes.function_modes
-        ):  # as torch does it, which may be overridden
+        # torch calls these methods, and the program may override them
+        if self.cls is not torch.Tensor or tx.output.modes.function_modes:
             self.call_method(tx, "dim", [], {})
             return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
         if self.fake.ndim == 0:
@@ -226,19 +228,20 @@ class TensorVariable(Variable):
         return self._other_attribute(tx, name)
 
     def torch_attribute(self, tx: Interpreter, name: str) -> Variable:
-        """The attribute that torch has by that name, past one of a subclass."""
+        """The attribute that torch defines, even if a subclass has another one of that name."""
         return self.get_attr(tx, name)
 
     def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
-        """A method with a special name of the program's own class; None where it has torch's."""
+        """Calls a special method of the program's own class. None if the class has torch's method."""
         return None
 
     def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
-        """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the
-        graph.
+        """Stores `tensor.grad` of an existing tensor, or an attribute of the program.
+
+        The real store happens after the graph.
         """
         if tx.output.modes.function_modes and not tensor_attributes.is_free_name(name):
-            raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
+            raise GraphBreak("set_attr", value=self, name=name)  # a mode sees the store
         if name == "data":
             _set_data(self, tx, value)
         elif name != "grad":
@@ -299,14 +302,14 @@ class TensorVariable(Variable):
         try:
             values = [a.as_constant() for a in args]
             result = getattr(self.fake, name)(*values, **{k: v.as_constant() for k, v in kwargs.items()})
-        except GraphBreak:  # one of them is a RuntimeError of torch too
+        except GraphBreak:  # one class of breaks is also a RuntimeError of torch
             raise
         except (IndexError, TypeError, RuntimeError) as error:
             raise raise_python(error) from None
         return tx.wrap_constant(result)
 
     def _storage_offset(self, tx: Interpreter) -> Variable:
-        """Of an input, with a guard: no other guard looks at it."""
+        """The offset of an input, under its own guard, because no other guard checks it."""
         if self.value is None or self.source is None:
             raise GraphBreak("method", name="storage_offset", value=self)
         tx.output.guarding.storage_offset(self.source, self.value)
@@ -334,7 +337,7 @@ def _method(name: str) -> Any:
     return getattr(torch.Tensor, name, None)
 
 
-#: attributes that torch computes -> what reads them
+#: Attributes that torch computes, with the function that reads them.
 TORCH_ATTRIBUTES = {
     name: operator.attrgetter(name)
     for name in dir(torch.Tensor)
@@ -343,11 +346,11 @@ TORCH_ATTRIBUTES = {
 }
 
 
-# --- attributes and methods with rules of their own -------------------------------------------------------
+# --- attributes and methods with special rules ------------------------------------------------------------
 
 
 def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
-    """Whether torch takes the value: else it raises, and the statement is Python's."""
+    """Whether torch accepts the value. If not, torch raises, and Python runs the statement."""
     if not isinstance(value, TensorVariable):
         return value.is_exactly(None)
     same = all(
@@ -358,8 +361,9 @@ def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
 
 
 def _data(self: TensorVariable, tx: Interpreter) -> Variable:
-    """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to
-    inputs are seen.)
+    """`x.data`: it shares the memory of `x`, but not the version that autograd checks.
+
+    The fake tensor shares both, so that writes to inputs are seen.
     """
     detached = tx.output.call_method(tx, "detach", [self], {})
     assert isinstance(detached, TensorVariable)
@@ -369,8 +373,10 @@ def _data(self: TensorVariable, tx: Interpreter) -> Variable:
 
 
 def _set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
-    """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the
-    tensor gets it behind the graph.
+    """`x.data = value` of an existing tensor.
+
+    From here on the variable stands for a tensor on the memory of `value`. The tensor itself gets that memory
+    after the graph.
     """
     plain = isinstance(value, TensorVariable) and self.cls is value.cls is torch.Tensor
     if not plain or self.source is None or torch._C._functorch.peek_interpreter_stack() is not None:
@@ -391,7 +397,7 @@ def _set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
 
 
 def _is_used(node: torch.fx.Node) -> bool:
-    """By an operation that autograd records: its backward would see the new data."""
+    """Whether autograd records an operation that reads it, because that backward would see the new data."""
     results = pytree.tree_leaves([user.meta.get("example_value") for user in node.users])
     return any(isinstance(result, torch.Tensor) and result.requires_grad for result in results)
 
@@ -404,8 +410,9 @@ def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _is_made_by_graph(tx: Interpreter, value: TensorVariable) -> bool:
-    """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would
-    notice.
+    """Whether its memory is no input's.
+
+    A write through the leaf would otherwise be a write to that input, which nothing would see.
     """
     memory = value.fake.untyped_storage()._cdata
     inputs = (i.node.meta["example_value"] for i in tx.output.inputs.tensors())
@@ -449,7 +456,7 @@ def _type_name(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs:
 
 
 def _of_graph(name: str) -> Callable[[TensorVariable, Interpreter], Variable]:
-    """Where a tensor stands in autograd's own graph: known of leaves alone."""
+    """The rule for the tensor's place in autograd's own graph. It is known only for leaves."""
 
     def read(self: TensorVariable, tx: Interpreter) -> Variable:
         if not self.fake.is_leaf:
@@ -464,8 +471,9 @@ def _iter(self: TensorVariable, tx: Interpreter) -> Variable:
 
 
 def _detach_in_place(self: TensorVariable, tx: Interpreter) -> Variable:
-    """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the
-    caller holds.
+    """`x.detach_()` of a result. From here on the variable stands for the detached tensor.
+
+    Breaks for an input, because the caller holds that tensor.
     """
     if self.source is not None or self.fake._is_view():
         raise GraphBreak("method", name="detach_", value=self)
@@ -478,8 +486,8 @@ def _detach_in_place(self: TensorVariable, tx: Interpreter) -> Variable:
 def _requires_grad_in_place(
     self: TensorVariable, tx: Interpreter, requires_grad: Variable = ConstantVariable(True)
 ) -> Variable:
-    """Nothing happens where the tensor is so already; of an input that is guarded."""
-    transformed = torch._C._functorch.peek_interpreter_stack() is not None  # where it is an error
+    """Does nothing if the tensor has that flag already (a guard checks it for an input); else it breaks."""
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None  # there it is an error
     known = requires_grad.is_constant() and not transformed
     if not known or self.fake.requires_grad is not requires_grad.as_constant():
         raise GraphBreak("method", name="requires_grad_", value=self)
@@ -487,7 +495,7 @@ def _requires_grad_in_place(
 
 
 def _is_view(self: TensorVariable, tx: Interpreter) -> Variable:
-    """Of an argument no guard tells."""
+    """Whether a result is a view. It breaks for an input, because no guard checks that."""
     if self.value is not None:
         raise GraphBreak("method", name="_is_view", value=self)
     return ConstantVariable(self.fake._is_view())
@@ -498,7 +506,7 @@ def _get_item(self: TensorVariable, tx: Interpreter, key: Variable) -> Variable:
 
 
 def _new(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    """A size is spread out: in the graph it would be a tuple, which `new` takes for the values."""
+    """`x.new(size)` with separate sizes: in the graph a size is a tuple, which `new` takes for values."""
     if len(args) != 1 or not isinstance(args[0], SizeVariable):
         return tx.output.call_method(tx, "new", [self, *args], kwargs)
     sizes = args[0].unpack(tx)
@@ -524,7 +532,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Interpreter], Variable]] 
 
 
 def _new_tensor(self: TensorVariable, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    """Of sizes: `torch.tensor`, which takes symbols."""
+    """`x.new_tensor(sizes)` as `torch.tensor`, which takes symbols."""
     if not args or not holds_symbols(tx, args[0]):
         return tx.output.call_method(tx, "new_tensor", [self, *args], kwargs)
     own: dict[str, Variable] = {name: self.get_attr(tx, name) for name in ("dtype", "device")}

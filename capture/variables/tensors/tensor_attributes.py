@@ -1,8 +1,8 @@
-"""Attributes that a program hangs on tensors: `x.scale = 3`.
+"""Attributes that a program sets on tensors: `x.scale = 3`.
 
-In:  stores, loads and deletions on a TensorVariable, of names that `torch.Tensor` itself does not know.
-Out: variables. The real tensor gets its attributes behind the graph: an existing one as a side effect, a
-     result when it is taken out of the graph's outputs.
+In:  stores, loads and deletions on a TensorVariable, of names that `torch.Tensor` itself does not have.
+Out: variables. The real tensor gets its attributes after the graph. For an existing tensor this is a side
+     effect; for a result it happens when the result is taken from the outputs of the graph.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def is_free_name(name: str) -> bool:
-    """Whether the name is the user's: nothing of torch runs when it is read or set."""
+    """Whether the name belongs to the user: no code of torch runs when it is read or set."""
     return not hasattr(torch.Tensor, name) and name not in ("__dict__", "__class__")
 
 
 def load(owner: TensorVariable, tx: Interpreter, name: str) -> Variable | None:
-    """The attribute; None where the tensor has none of that name (which is guarded)."""
+    """The attribute. None if the tensor has no attribute of that name; a guard checks it."""
     stored = owner.attributes.get(name)
     if stored is not None:
         return None if isinstance(stored, Deleted) else stored
@@ -48,8 +48,9 @@ def load(owner: TensorVariable, tx: Interpreter, name: str) -> Variable | None:
 
 
 def guard_name(tx: Interpreter, name: str) -> None:
-    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of
-    torch's own names `guards.properties.tensor_methods` takes care.
+    """Guards an entry of the class `torch.Tensor` that the program made, or may make under a free name.
+
+    `guards.properties.tensor_methods` covers the names of torch.
     """
     found = lookup_type(torch.Tensor, name)
     function = found.fget if isinstance(found, property) else found
@@ -73,8 +74,8 @@ def delete(owner: TensorVariable, tx: Interpreter, name: str) -> None:
 
 
 def rebuild(owner: TensorVariable, code: PythonCode) -> None:
-    """With a result of the graph on the stack: give it its attributes (it stays there)."""
-    code.store_as(owner)  # they may lead back to it
+    """Sets the attributes of a result of the graph that is on the stack, and leaves it there."""
+    code.store_as(owner)  # an attribute may lead back to the tensor
     for name, value in owner.attributes.items():
         if not isinstance(value, Deleted):
             code.copy()

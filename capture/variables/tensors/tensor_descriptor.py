@@ -1,6 +1,6 @@
-"""Attributes of `torch.Tensor` that torch computes, as the objects that they are on the class.
+"""Attributes of `torch.Tensor` that torch computes, as objects on the class.
 
-In:  `torch.Tensor.shape`, `torch.Tensor.shape.__get__` (which is what a `__torch_function__` gets for
+In:  `torch.Tensor.shape`, or `torch.Tensor.shape.__get__` (the function that a `__torch_function__` gets for
      `x.shape`).
 Out: constants that can be compared and called.
 """

@@ -1,16 +1,18 @@
 """Hooks on the gradients of tensors.
 
-In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph; `p.register_hook(hook)` of a
-     leaf that existed before the frame.
-Out: for a result, a node that registers what the hook does, interpreted once and taken out as a body; whoever
-     differentiates the graph meets it there. For a leaf, the registration itself, done behind the graph.
+In:  `y.register_hook(hook)`, where autograd records `y`, a result of the graph; or `p.register_hook(hook)` of
+     a leaf that existed before the frame.
+Out: for a result, a node that registers the operations of the hook. They were interpreted once and moved to a
+     body. Code that differentiates the graph finds the hook there. For a leaf, the registration itself, done
+     after the graph.
 
     y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
 
-The body is what the hook does at present. So variables of the frame that it holds have to be settled, and
-what it reaches must not change in the rest of the frame; a hook with side effects breaks the graph, and so
-does one that holds objects made by the frame. A hook that reads variables or existing objects of the program,
-which may change before the gradients come, is registered as it is, in a graph that eager runs.
+The body has the operations that the hook does at present. So the variables of the frame that the hook holds
+must have their final values, and the rest of the frame must not change what the hook reaches. The graph
+breaks for a hook with side effects, and for a hook that holds objects made by the frame. A hook may read
+variables or existing objects of the program, which may change before the gradients arrive. Such a hook is
+registered unchanged, in a graph that eager runs.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class HandleVariable(Variable):
-    """What `register_hook` returns. It can be forgotten or removed while the graph is made."""
+    """The result of `register_hook`. The program may drop it or remove the hook before the graph ends."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -80,7 +82,7 @@ class HandleVariable(Variable):
 
 
 class GraphHandle(HandleVariable):
-    """Of a hook on a result of the graph."""
+    """The handle of a hook on a result of the graph."""
 
     def __init__(self, node: torch.fx.Node) -> None:
         super().__init__()
@@ -93,7 +95,7 @@ class GraphHandle(HandleVariable):
 
 
 class LeafHandle(HandleVariable):
-    """Of a hook on an existing leaf: making the handle registers the hook."""
+    """The handle of a hook on an existing leaf. The code that makes the handle registers the hook."""
 
     def __init__(self, leaf: TensorVariable, method: str, hook: Variable) -> None:
         super().__init__()
@@ -115,7 +117,7 @@ class LeafHandle(HandleVariable):
 
 
 class Removal(Variable):
-    """An existing handle is told to remove its hook, behind the graph."""
+    """A call of `remove` on an existing handle, done after the graph."""
 
     def __init__(self, handle: Variable) -> None:
         super().__init__(None)
@@ -132,8 +134,10 @@ class Removal(Variable):
 
 @rule(RemovableHandle.remove)
 def _remove(tx: Interpreter, handle: Variable) -> Variable:
-    """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at.
-    Some of a module's look the same: a frame that looks at hooks of modules behind it is broken here
+    """Removes a hook by its handle.
+
+    The handle of a tensor's hook has one dict. Its id differs from call to call, and nothing reads it. Some
+    handles of a module's hooks look the same. So a frame that reads the hooks of modules later breaks here
     (`check_hooks_known`).
     """
     effects = tx.output.side_effects
@@ -149,7 +153,7 @@ def _remove(tx: Interpreter, handle: Variable) -> Variable:
 
 
 def _on_leaf(self: TensorVariable, tx: Interpreter, method: str, hook: Variable) -> Variable:
-    """Autograd asks for hooks of leaves when gradients arrive, so it is all one when they are registered."""
+    """Registers a hook on a leaf. Autograd reads it when gradients arrive, so the moment does not matter."""
     if self.value is None or self.source is None or not (self.fake.is_leaf and self.fake.requires_grad):
         raise GraphBreak("method", name=method, value=self)
     handle = LeafHandle(self, method, hook)
@@ -184,7 +188,7 @@ def _register_hook(self: TensorVariable, tx: Interpreter, hook: Variable) -> Var
 
 
 def _registering(body: subgraph.Body) -> Callable[..., None]:
-    """The node's target. (A graph can't hold a function among its arguments.)"""
+    """The target of the node. (A graph can't hold a function among its arguments.)"""
     run, structure = body.module, body.structure
 
     def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
@@ -195,7 +199,7 @@ def _registering(body: subgraph.Body) -> Callable[..., None]:
 
 def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., None]:
     def register_hook(tensor: torch.Tensor) -> None:
-        if isinstance(tensor, FakeTensor):  # a compiler would keep what the function finds now
+        if isinstance(tensor, FakeTensor):  # a compiler would keep the present values that the function reads
             raise UntraceableError("a hook that reads variables, which may change before the backward")
         tensor.register_hook(function)
 
@@ -204,10 +208,8 @@ def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None
 
 def _body(tx: Interpreter, owner: TensorVariable, hook: Variable) -> subgraph.Body:
     output = tx.output
-    modes, output.modes.function_modes = (
-        output.modes.function_modes,
-        [],
-    )  # those are left when gradients are computed
+    # No mode is active when gradients are computed.
+    modes, output.modes.function_modes = output.modes.function_modes, []
     states = len(output.modes.changes)
     try:
         with torch.no_grad():
@@ -226,7 +228,7 @@ def _body(tx: Interpreter, owner: TensorVariable, hook: Variable) -> subgraph.Bo
 
 
 class HookWatch(Watch):
-    """What a hook reaches: where the frame changes it later, the hook is registered by Python instead."""
+    """The variables that a hook reaches. If the frame changes one later, Python registers the hook."""
 
     def __init__(self, hook: Variable, step: int) -> None:
         super().__init__(hook)
@@ -235,19 +237,19 @@ class HookWatch(Watch):
             isinstance(found, ObjectVariable | ModuleVariable) for found in self.variables.values()
         )
         for key in [k for k, v in self.variables.items() if isinstance(v, TensorVariable)]:
-            del self.variables[key]  # writes to those are seen as in Python
+            del self.variables[key]  # Python's hook would also see writes to tensors
 
     def note(self) -> None:
-        signal = GraphBreak("mutation", value="what a hook on a gradient holds")
+        signal = GraphBreak("mutation", value="an object that a hook on a gradient holds")
         signal.born = self.step
         raise signal
 
 
-# --- what a hook holds ------------------------------------------------------------------------------------
+# --- values that a hook holds -----------------------------------------------------------------------------
 
 
 def _is_settled(tx: Interpreter, hook: Variable) -> bool:
-    """Whether what the hook finds in variables of the frame is there now, and is nothing that changes unseen."""
+    """Whether the frame's variables that the hook reads have their final values, and may be held."""
     hook = hook.realize() if isinstance(hook, LazyVariable) else hook
     if isinstance(hook, PartialVariable):
         held = [*hook.args, *hook.kwargs.values()]
@@ -268,7 +270,7 @@ def _may_be_held(value: Variable) -> bool:
 
 
 def _is_settled_cell(tx: Interpreter, cell: CellVariable) -> bool:
-    """The cell is a variable of the code that runs, and nothing can store into it from here on."""
+    """Whether the cell belongs to the running code, and no store into it follows."""
     name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
     if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):
         return False
@@ -289,7 +291,7 @@ def _is_settled_cell(tx: Interpreter, cell: CellVariable) -> bool:
 
 
 def _stores(code: Any, name: str) -> bool:
-    """Whether a function that the code makes has a `nonlocal` of that name, at any depth."""
+    """Whether a function that the code makes stores into a `nonlocal` of that name, at any depth."""
     if not isinstance(code, types.CodeType):
         return False
     found = any(i.name in dialect.CHANGES_CELL and i.value == name for i in decode(code).instructions)

@@ -1,13 +1,14 @@
-"""Tensors of a class on top of `torch.Tensor` that says itself what operations do (`__torch_function__`), or
-adds methods and attributes.
+"""Tensors of a class based on `torch.Tensor`.
 
-In:  existing tensors of such a class; `as_subclass`, the class's constructor, results of operations that are
-     made to be of the class.
-Out: a `TensorVariable` whose attributes and methods are looked up in the class first. In the graph it is the
-     plain tensor on the same memory.
+Such a class defines operations itself (`__torch_function__`), or adds methods and attributes.
 
-Classes with a `__torch_dispatch__` of their own stand for tensors that they are not; those are left to
-Python.
+In:  existing tensors of such a class; `as_subclass`, the constructor of the class, and results of operations
+     that become tensors of the class.
+Out: a `TensorVariable`. It looks attributes and methods up in the class first. In the graph it is the plain
+     tensor on the same memory.
+
+A tensor of a class with its own `__torch_dispatch__` stands for another tensor. Python runs code with such
+tensors.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def is_followed(cls: type) -> bool:
-    """Whether tensors of the class can be captured."""
+    """Whether the interpreter can capture tensors of the class."""
     return (
         lookup_type(cls, "__torch_dispatch__") is torch._C._disabled_torch_dispatch_impl
         and not issubclass(cls, UninitializedTensorMixin)
@@ -74,7 +75,7 @@ class SubclassVariable(TensorVariable):
         return self.cls
 
     def own_entry(self, tx: Interpreter, name: str) -> Any:
-        """The raw entry of the class where it is the program's and not torch's; guarded."""
+        """The raw entry of the class if it is the program's. MISSING if it is torch's. Guarded."""
         tx.output.guarding.class_entry(self, self.cls, name)
         found = lookup_type(self.cls, name)
         return MISSING if found is lookup_type(torch.Tensor, name) else found
@@ -93,9 +94,8 @@ class SubclassVariable(TensorVariable):
 
     def torch_attribute(self, tx: Interpreter, name: str) -> Variable:
         if name in ("is_leaf", "grad", "grad_fn") and self.fake.requires_grad:
-            if (
-                self.value is None or name == "grad"
-            ):  # which is found by a guard that knows torch's own classes
+            # The guard that finds `grad` knows only torch's own classes.
+            if self.value is None or name == "grad":
                 raise GraphBreak("get_attr", value=self, name=name)
             if name == "is_leaf":
                 with torch._C.DisableTorchFunction():
@@ -109,7 +109,7 @@ class SubclassVariable(TensorVariable):
         elif found is not MISSING and is_data_descriptor(found):
             raise GraphBreak("set_attr", value=self, name=name)
         elif found is MISSING and not tensor_attributes.is_free_name(name):
-            raise GraphBreak("set_attr", value=self, name=name)  # torch hands it to the class
+            raise GraphBreak("set_attr", value=self, name=name)  # torch passes it to the class
         else:
             tx.output.side_effects.store_attr(self, name, value)
 
@@ -121,7 +121,7 @@ class SubclassVariable(TensorVariable):
         return super().call_method(tx, name, args, kwargs)
 
     def dunder(self, tx: Interpreter, name: str, args: list[Variable]) -> Variable | None:
-        """A method with a special name that the program's class defines; None where it has torch's."""
+        """Calls a special method that the program's class defines. None if the class has torch's method."""
         found = self.own_entry(tx, name)
         if found is MISSING:
             return None
@@ -156,7 +156,7 @@ class PlainAliasVariable(TensorVariable):
 
 
 def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
-    """A tensor object of the class on the memory of `value`, with its attributes."""
+    """Emits code for a tensor object of the class on the memory of `value`, with its attributes."""
     code.load_callable(of_class)
     code.load_memory(value.node)
     code.load_constant(cls)
@@ -166,7 +166,7 @@ def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
 
 
 def as_class(tx: Interpreter, value: TensorVariable, cls: type) -> TensorVariable:
-    """A new tensor object of the class, on the memory of `value`."""
+    """A new tensor object of the class on the memory of `value`."""
     if cls is torch.Tensor:
         return PlainAliasVariable(value.node, value.fake)
     if not is_followed(cls) or issubclass(cls, torch.nn.Parameter):
@@ -179,7 +179,7 @@ def as_class(tx: Interpreter, value: TensorVariable, cls: type) -> TensorVariabl
 
 
 def converted(tx: Interpreter, value: Variable, cls: type) -> Variable:
-    """Tensors among the results of an operation become tensors of the class, where they are not yet."""
+    """The result of an operation, with its tensors made tensors of the class where they are not yet."""
     if cls is torch.Tensor:
         return value
     if isinstance(value, TensorVariable):
@@ -194,7 +194,7 @@ def converted(tx: Interpreter, value: Variable, cls: type) -> Variable:
     return value
 
 
-# --- what makes such tensors ------------------------------------------------------------------------------
+# --- functions that make such tensors ---------------------------------------------------------------------
 
 
 def _as_subclass(self: TensorVariable, tx: Interpreter, cls: Variable) -> Variable:
@@ -227,8 +227,9 @@ def is_subclass(cls: type) -> bool:
 def make_instance(
     tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`type.__call__` of such a class: torch's own `__new__` takes a tensor and gives one of the class on the
-    same memory.
+    """`type.__call__` of such a class.
+
+    torch's own `__new__` takes a tensor and returns a tensor of the class on the same memory.
     """
     for name in ("__new__", "__init__"):
         tx.output.guarding.class_entry(cls, cls.cls, name)

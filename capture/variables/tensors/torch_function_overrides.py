@@ -1,15 +1,16 @@
-"""Operations that the program carries out itself: `__torch_function__` of tensor subclasses, of other
-objects, of modes.
+"""Operations that the program handles itself, through `__torch_function__`.
 
-In:  an operation as the program wrote it (a function of torch, an operator, an attribute of a tensor) and its
-     arguments.
-Out: what the handlers return, interpreted; None where nobody overrides this operation.
+Tensor subclasses, other objects and modes can define it.
+
+In:  an operation as the program wrote it (a function of torch, an operator, an attribute of a tensor), and
+     its arguments.
+Out: the result of the handlers, which the interpreter runs. None if no handler overrides the operation.
 
     x.sin(), x of a class A    ->   A.__torch_function__(torch.Tensor.sin, (A,), (x,))
 
-Which function, types and arguments a handler gets differs between operations and is decided in torch's C++.
-So torch is asked: the operation is called on stand-ins, under a mode that notes what it is given and stops
-there.
+The function, types and arguments that a handler gets differ between operations. torch's C++ code decides
+about them. So torch itself gives the answer: the operation is called on stand-ins, under a mode that notes
+its arguments and stops there.
 """
 
 from __future__ import annotations
@@ -53,14 +54,15 @@ DISABLED = torch._C._disabled_torch_function_impl
 
 
 def overrides(cls: type) -> bool:
-    """Whether torch hands operations on instances of the class to the class."""
+    """Whether torch passes operations on instances of the class to the class."""
     found = lookup_type(cls, HANDLER)
     return found is not MISSING and found is not DISABLED
 
 
 def concerns(output: Output, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and
-    these count at present.
+    """Whether a handler may see the operation at present.
+
+    That is a mode, or an argument or part of one that defines its own operations.
     """
     if output.modes.function_modes and not torch._C._is_torch_function_all_disabled():
         return True
@@ -82,15 +84,16 @@ def _is_enabled() -> bool:
 def call(
     tx: Interpreter, function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
-    """`function(*args, **kwargs)` by the handlers of its arguments, one after the other until one of them
-    takes it.
+    """`function(*args, **kwargs)` by the handlers of its arguments.
+
+    They are tried in order, until one handles the operation.
     """
     stand_ins = StandIns(tx)
     seen = _ask_torch(function, stand_ins, args, kwargs)
     if seen is None:
         return None
     composite = isinstance(function, types.FunctionType) and function is not handle_torch_function
-    if composite and seen[0] is not function:  # made of operations, each of which is looked at for itself
+    if composite and seen[0] is not function:  # it consists of operations: each of them is handled separately
         return tx.wrap_function(function).call(tx, args, kwargs)
     target = stand_ins.variable(seen[0])
     kinds = [stand_ins.real_class(kind) for kind in seen[1]]
@@ -98,7 +101,7 @@ def call(
     rest = [stand_ins.variable(part) for part in seen[2:]]
     modes = tx.output.modes.function_modes
     if modes:
-        mode = modes.pop()  # its own operations go to the mode around it
+        mode = modes.pop()  # operations of the handler go to the mode around it
         try:
             result = mode.call_method(tx, HANDLER, [target, classes, *rest], {})
         finally:
@@ -114,11 +117,11 @@ def call(
     raise GraphBreak("subclass", value=" and ".join(takers))
 
 
-# --- asking torch -----------------------------------------------------------------------------------------
+# --- questions to torch -----------------------------------------------------------------------------------
 
 
 class _Seen(BaseException):
-    """What a handler would be given: function, types, arguments and, where there are any, keyword arguments."""
+    """The arguments of a handler: function, types, arguments and, if there are any, keyword arguments."""
 
 
 class _Notes(TorchFunctionMode):
@@ -145,7 +148,7 @@ def _ask_torch(
 
 
 class StandIns:
-    """Objects that torch takes for the arguments, and the way back from them."""
+    """Objects that torch takes for the arguments, and the variables that belong to them."""
 
     def __init__(self, tx: Interpreter) -> None:
         self.tx = tx
@@ -172,11 +175,11 @@ class StandIns:
         if isinstance(variable, SizeVariable):
             return tuple(map(self.of, variable.items))
         if isinstance(variable, SymbolicVariable) and variable.python_type() in NUMBERS:
-            return NUMBERS[variable.python_type()](variable.value.node.hint)  # which is not asked for
+            return NUMBERS[variable.python_type()](variable.value.node.hint)  # nothing reads its value
         try:
             return variable.real_value()
         except NotConstant:
-            return object()  # for functions that only pass it on
+            return object()  # for functions that only pass the argument on
 
     def variable(self, made: Any) -> Variable:
         held = self._variables.get(id(made))
@@ -194,11 +197,11 @@ class StandIns:
 
 
 class _Int(int):
-    """Known by its identity."""
+    """A stand-in that its identity distinguishes."""
 
 
 class _Float(float):
-    """Known by its identity."""
+    """A stand-in that its identity distinguishes."""
 
 
 NUMBERS: dict[type, type] = {int: _Int, float: _Float}
@@ -207,7 +210,7 @@ _classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 
 
 def stand_in_class(cls: type) -> type:
-    """A class with the same bases among those that override operations, and nothing else of its own."""
+    """A class with stand-ins for the bases that override operations. It has nothing else."""
     known = _classes.get(cls)
     if known is not None:
         return known
@@ -231,7 +234,7 @@ def _never_called(cls: type, *args: Any) -> Any:
     raise AssertionError(f"torch asked a stand-in of {cls.__name__} before the mode that notes its questions")
 
 
-# --- the same questions, asked by the program -------------------------------------------------------------
+# --- the same questions, from the program -----------------------------------------------------------------
 
 
 @rule(has_torch_function, has_torch_function_unary, has_torch_function_variadic)
@@ -248,7 +251,7 @@ def _on_device(
     args: Variable | None = None,
     kwargs: Variable | None = None,
 ) -> Variable:
-    """The default device, for functions that make tensors."""
+    """Adds the default device to a call of a function that makes tensors."""
     given = args.unpack(tx) if args is not None else []
     keywords = _keywords(kwargs)
     unsaid = "device" not in keywords or keywords["device"].is_exactly(None)
@@ -315,7 +318,7 @@ def _handle_torch_function(tx: Interpreter, *args: Variable, **kwargs: Variable)
 def _default_handler(
     tx: Interpreter, cls: Variable, function: Variable, kinds: Variable, *rest: Variable
 ) -> Variable:
-    """`torch.Tensor.__torch_function__`: the operation itself, whose results become tensors of the class."""
+    """`torch.Tensor.__torch_function__`: the operation itself. Its results become tensors of the class."""
     if not all(issubclass(cls.real_value(), kind.real_value()) for kind in kinds.unpack(tx)):
         return ConstantVariable(NotImplemented)
     result = _disabled_handler(tx, function, kinds, *rest)

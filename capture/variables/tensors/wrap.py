@@ -1,4 +1,8 @@
-"""Existing tensors: inputs of the graph."""
+"""Makes variables of existing tensors.
+
+In:  a tensor and its source.
+Out: an input of the graph; an opaque variable for a tensor that the graph can't take.
+"""
 
 from __future__ import annotations
 
