@@ -1,3 +1,3 @@
-"""In:  a functional ATen graph, walked by `codegen.lower`.
-Out: `pipeline.lower_graph` -> Program: kernels in loop IR, calls of operators, views, in an order to run.
+"""In:  a functional ATen graph, after `codegen.lower` has walked it.
+Out: `pipeline.lower_graph` gives a Program: kernels in loop IR, operator calls and views, in order.
 """

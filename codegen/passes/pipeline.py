@@ -1,10 +1,11 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
 In:  a functional ATen graph.
-Out: its Program: kernels, calls of operators and views, in an order in which every step finds what it reads.
+Out: its Program: kernels, operator calls and views. The order makes sure that every step finds what it reads.
 
-    relu(x @ w) + 1   ->   store y = relu(mm) + 1   ->   root y   ->   group {y}   ->   draft: load mm, relu, add, store y
-                      ->   kernel k0: for i ... vector   ->   steps: mm(x, w) -> mm; k0(mm, y)
+    relu(x @ w) + 1
+      ->   store y = relu(mm) + 1   ->   root y   ->   group {y}   ->   draft: load mm, relu, add, store y
+      ->   kernel k0: for i ... vector   ->   steps: mm(x, w) -> mm; k0(mm, y)
 """
 
 from __future__ import annotations
@@ -39,15 +40,16 @@ from codegen.passes.steps.placed_kernels import ordered_steps
 from codegen.passes.steps.versions import name_inputs
 from codegen.passes.verify import verify_state
 
-VERIFY = False  # tests turn it on: the state is checked after each pass
+VERIFY = False  # tests set it: then `build_kernels` checks the state after each pass
 
 codegen_log = logging.getLogger("capture.codegen")
 passes_log = logging.getLogger("capture.passes")
 
 
 def lower_graph(graph: fx.Graph) -> Program:
-    """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator
-    without lowering.
+    """The program of a functional ATen graph whose nodes have `meta["val"]`.
+
+    It never fails because an operator has no lowering.
     """
     wishes = Wishes()
     while True:
@@ -63,7 +65,7 @@ def lower_graph(graph: fx.Graph) -> Program:
 
 
 def build_kernels(lowering: Lowering) -> Program:
-    """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
+    """Fused and scheduled kernels for all stores of `lowering`, together with its other steps."""
     state = State(lowering)
     is_logged = passes_log.isEnabledFor(logging.DEBUG)
     for name, run in PASSES:
@@ -128,12 +130,12 @@ def _order_steps(state: State) -> None:
 
 Pass = tuple[str, Callable[[State], None]]
 PASSES: tuple[Pass, ...] = (
-    # definitions: what is stored, and how it is computed
+    # definitions: which values are stored, and how they are computed
     ("hoist checks", lambda state: hoist_checks(state.lowering)),
     ("scatter in place", lambda state: scatter_in_place(state.lowering)),
     ("split joins", lambda state: split_joins(state.lowering)),
     ("split pads", lambda state: split_pads(state.lowering)),
-    # groups: what becomes one kernel
+    # groups: which roots become one kernel
     ("find roots", _find_roots),
     ("fuse", _fuse),
     ("sum columns", lambda s: sum_columns_beside_rows(s.lowering, s.groups, s.dependencies)),
@@ -144,7 +146,7 @@ PASSES: tuple[Pass, ...] = (
     # drafts: statements, before the loops are arranged
     ("draft", _draft),
     ("keep for short sizes", _keep_for_short_sizes),
-    # kernels in loop IR, steps of the program
+    # kernels in loop IR, and the steps of the program
     ("schedule", _schedule),
     ("order steps", _order_steps),
     ("name inputs", lambda state: name_inputs(state.lowering)),

@@ -1,7 +1,7 @@
-"""What the passes work on, from the stores of a lowering to the steps of its Program.
+"""The state of the passes, from the stores of a lowering to the steps of its Program.
 
-In:  `Lowering` after the walk over the graph.
-Out: each pass fills or changes some fields; those below are made from those above.
+In:  a `Lowering` after the walk over the graph.
+Out: each pass fills or changes some fields. Later fields are made from earlier ones.
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ from codegen.passes.group.roots import Root
 
 @dataclass(slots=True)
 class State:
-    """`lowering` has the stores, and the Program whose steps are made. `groups`, `drafts`, `open` and `kernels`
-    have one item for each kernel, in the same order.
+    """`lowering` has the stores and the Program that gets the steps.
+
+    `groups`, `drafts`, `open` and `kernels` have one item for each kernel, in the same order.
     """
 
     lowering: Lowering
-    roots: dict[TensorExpr, Root] = field(default_factory=dict)  # by the definition that they stand for
+    roots: dict[TensorExpr, Root] = field(default_factory=dict)  # by definition
     groups: list[Group] = field(default_factory=list)
-    dependencies: Dependencies = field(
-        init=False
-    )  # of roots and operator calls, from the moment they are fused
-    early_drafts: dict[int, Draft] = field(
-        default_factory=dict
-    )  # by number of group: made to look at their writes
+    dependencies: Dependencies = field(init=False)  # of roots and operator calls, after the fusion
+    early_drafts: dict[int, Draft] = field(default_factory=dict)  # by group number: made to check the writes
     drafts: list[Draft] = field(default_factory=list)
     open: list[OpenKernel | None] = field(default_factory=list)
     kernels: list[KernelStep] = field(default_factory=list)
@@ -41,7 +38,7 @@ class State:
         return self.lowering.program
 
     def __str__(self) -> str:
-        """What there is by now, for the log."""
+        """The number of items of each kind, for the log."""
         kinds = {
             "stores": self.lowering.stores,
             "roots": self.roots,

@@ -1,13 +1,14 @@
-"""Checks of what lies between two passes; tests run them after each.
+"""Checks of the state between two passes. Tests run them after each pass.
 
 In:  the state after a pass.
-Out: nothing, or a `VerificationError` that names the pass, the item and what is wrong with it.
+Out: nothing, or a `VerificationError` that names the pass, the item and the defect.
 
     after fuse: root 3 is in the groups 0 and 2
 
-Checked is what each stage promises to the next one: stores go to known buffers; operands of elementwise operations
-have one shape; each root is in one group, whose members use its axes only; groups need each other in no circle; values
-of a draft are computed before they are used; kernels are well formed; no step reads what has not been written.
+They check the promises of each stage: stores go to known buffers; operands of elementwise operations have one
+shape; each root is in one group, and its members use only the axes of the group; groups do not need each
+other in a circle; a draft computes values before it uses them; kernels are well formed; no step reads a
+buffer that nothing has written.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from codegen.passes.group.group import Group
 from codegen.passes.state import State
 from codegen.passes.steps.calls import step_reads, step_writes
 
-NOT_TENSORS = (Scattered, PartSum)  # their targets have another shape than they
+NOT_TENSORS = (Scattered, PartSum)  # their targets have another shape than the value
 
 
 def verify_state(state: State, name: str) -> None:
-    """Raise VerificationError where the state is not as it should be after the pass `name`."""
+    """Raise a VerificationError if the state is not valid after the pass `name`."""
     problems = chain.from_iterable(check(state) for check in CHECKS)
     problem = next(problems, None)
     if problem is not None:
@@ -40,7 +41,7 @@ def verify_state(state: State, name: str) -> None:
 
 def stores_to_known_buffers(state: State) -> Iterator[str]:
     if state.roots:
-        return  # their targets say more from now on
+        return  # later checks look at the targets of the roots
     for store in state.lowering.stores:
         value, target = store.value, store.target
         if target.buffer not in state.program.buffers:
@@ -73,7 +74,7 @@ def roots_are_in_one_group(state: State) -> Iterator[str]:
 
 def members_use_axes_of_their_group(state: State) -> Iterator[str]:
     if state.drafts:
-        return  # which have the ranges of the group, and change them
+        return  # drafts share the ranges of the group and change them
     for group in state.groups:
         extents = group.ranges.extents
         for root, member in group.members.items():
@@ -102,7 +103,7 @@ def groups_need_each_other_in_no_circle(state: State) -> Iterator[str]:
 
 def values_are_computed_before_use(state: State) -> Iterator[str]:
     if state.kernels:
-        return  # the verifier of loop IR looks at those
+        return  # the verifier of loop IR checks the kernels
     for draft in state.drafts:
         known: set[int] = set()
         for item in draft.body:
@@ -150,12 +151,12 @@ def steps_read_what_is_there(state: State) -> Iterator[str]:
 
 
 def is_there(info: BufferInfo) -> bool:
-    """The order among versions of an input is checked where it is made (`steps/versions.py`)."""
+    """Whether the memory exists before the first step. `steps/versions.py` checks the order of versions."""
     return info.kind == "constant" or is_input_memory(info)
 
 
 def touched(step: Step) -> tuple[list[str], set[str]]:
-    """The buffers that it reads, those that it writes."""
+    """The buffers that the step reads, and those that it writes."""
     if isinstance(step, KernelStep):
         return list(step.buffers), set(step.written())
     return step_reads(step), set(step_writes(step))

@@ -1,3 +1,3 @@
 """In:  definitions.
-Out: definitions: fewer copies, smaller pieces.
+Out: definitions with fewer copies and smaller pieces.
 """

@@ -1,11 +1,15 @@
-"""What may fail while a graph runs: nothing may be written to an input before.
+"""Steps that may fail run before any write to an input.
 
-A graph that fails is run again by eager, from the start, on inputs that have to be as they were. So all steps
-that can fail come before those that write to inputs (`codegen.passes.pipeline`, `order`). Indices that are
-inputs themselves are checked by kernels of their own: else the loss at the end of a network, whose targets
-may be out of range, would stand between the running means of its layers and their memory.
+In:  the stores of a lowering.
+Out: `hoist_checks` adds kernels that check indices. `call_may_fail` and `may_fail` say which steps may fail.
 
     x[i] with i an input   ->   a kernel that checks i; the kernel that gathers trusts it
+
+Eager runs a failed graph again from the start, so the inputs must still be unchanged. Therefore all steps
+that can fail come before the steps that write to inputs (`codegen.passes.pipeline`, `order`). Kernels of
+their own check the indices that are inputs themselves. Without them, the loss at the end of a network could
+still fail, because its targets may be out of range. Then every write of a running mean would have to wait for
+the loss.
 """
 
 from __future__ import annotations
@@ -33,9 +37,9 @@ from codegen.lower.tensor_expr import (
 )
 from codegen.trace.draws import draw
 
-CHEAP = 24  # definitions in an index that is computed twice, by its check and by its use
+CHEAP = 24  # most definitions in an index that is computed twice: by its check and by its use
 
-#: operators that do not look at values in a way that could make them raise
+#: operators that do not raise because of values
 SAFE = frozenset(
     [
         "convolution",
@@ -92,7 +96,7 @@ SAFE_DRAWS = frozenset((
 
 
 def call_may_fail(step: Step) -> bool:
-    """Whether values of its arguments can make this call raise, as far as is known."""
+    """Whether values of its arguments can make this call raise. Unknown operators count as failing."""
     if isinstance(step, ViewStep) or not isinstance(step, ExternStep):
         return False
     if step.op is draw:
@@ -101,7 +105,7 @@ def call_may_fail(step: Step) -> bool:
 
 
 def may_fail(value: TensorExpr) -> bool:
-    """Whether computing this definition itself, not what it is made of, contains a check of values."""
+    """Whether this definition itself contains a check of values. Definitions that it reads do not count."""
     if isinstance(value, Checked):
         return True
     if isinstance(value, (Gather, Scattered)) and not value.trusted:
@@ -113,11 +117,11 @@ def reads_memory(value: TensorExpr) -> bool:
     return any(isinstance(item, Stored) for item in topological([value]))
 
 
-# --- checks of their own ----------------------------------------------------------------------------------
+# --- checks in kernels of their own -----------------------------------------------------------------------
 
 
 def hoist_checks(lowering: Lowering) -> None:
-    """Where the graph writes to inputs: the indices that are inputs are checked first."""
+    """If the graph writes to inputs, check first the indices that are inputs."""
     buffers = lowering.program.buffers
     if not any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores):
         return
@@ -146,7 +150,7 @@ def in_range(index: TensorExpr, size: Index, wraps: bool) -> TensorExpr:
 
 
 def whole(index: TensorExpr) -> TensorExpr:
-    """The index without the dims along which it is only repeated."""
+    """The index without the dims along which it only repeats."""
     if not isinstance(index, View) or not isinstance(index.transform, Affine):
         return index
     base, dims = index.base, []
@@ -159,7 +163,7 @@ def whole(index: TensorExpr) -> TensorExpr:
 
 
 def is_cheap_input(lowering: Lowering, index: TensorExpr) -> bool:
-    """Made of inputs by a few elementwise operations."""
+    """Whether a few elementwise operations compute the index from inputs."""
     items = topological([index])
     if len(items) > CHEAP or any(isinstance(item, (Gather, Checked)) for item in items):
         return False

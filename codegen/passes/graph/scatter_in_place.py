@@ -1,14 +1,15 @@
 """Writes to computed places of an input, without a copy of the input.
 
-In:  the stores of a lowering that ends with `copy_(x, index_put(x, [i], v))`: a copy of x to a buffer, v
-     scattered into that, the buffer to x.
-Out: v scattered into x.
+In:  the stores of a lowering that ends with `copy_(x, index_put(x, [i], v))`. They copy x to a buffer,
+     scatter v into the buffer, and copy the buffer to x.
+Out: a store that scatters v into x.
 
     cache[:, pos] = k        ->        for p in pos: cache[:, p] = k[:, p]
 
-Done where nothing else wants the result, and the indices have been checked before
-(`codegen.passes.graph.failures`). What reads inputs that the graph writes to is computed first, into a buffer
-of its own: an index may come twice, and `x[i] += 1` adds to what was there at the start.
+The pass needs two conditions: nothing else uses the result, and the indices were checked before
+(`codegen.passes.graph.failures`). If v reads inputs that the graph writes to, it is first computed into a
+buffer of its own. The reason is that an index may occur twice, and `x[i] += 1` adds to the value at the
+start.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _may_move(store: Assignment, temporary: Stored, written: Set[str]) -> bool:
 
 
 def _same_place(left: Stored, right: Stored) -> bool:
-    """In whatever buffers."""
+    """Whether they have one position and layout, in any two buffers."""
     return left.shape == right.shape and left.dtype == right.dtype and position(left) == position(right)
 
 
@@ -87,7 +88,7 @@ def _read(value: TensorExpr) -> set[str]:
 
 
 def _is_wanted(lowering: Lowering, name: str, last: Assignment) -> bool:
-    """Whether anything but the last store reads the buffer."""
+    """Whether anything except the last store reads the buffer."""
     others = topological([store.value for store in lowering.stores if store is not last])
     return (
         any(isinstance(item, Stored) and item.buffer == name for item in others)

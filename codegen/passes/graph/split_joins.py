@@ -1,12 +1,12 @@
-"""What is computed of a joined result, computed of each of its parts: the result itself is never in memory.
+"""Split the readers of a joined result, so that the joined result is never in memory.
 
 In:  the stores of a lowering.
-Out: `lowering.stores`: in place of the parts, and of what reads them together, a store of each part of that.
+Out: `lowering.stores`. The stores of the parts are gone; each reader has a store for each part.
 
     t[:, :32] = -x[:, 32:]; t[:, 32:] = x[:, :32]; out = x * cos + t * sin        (a rotary embedding)
     ->  out[:, :32] = x[:, :32] * cos[:, :32] + -x[:, 32:] * sin[:, :32];  out[:, 32:] = ...
 
-Only what computes element by element is divided: of a reduction each part would need the whole.
+The pass splits only elementwise readers. Each part of a reduction would need the whole join.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from codegen.lower.view import strided_slice
 from codegen.passes.steps.calls import step_reads, step_writes
 
 ELEMENTWISE = (Map, View, Stored, Fill, Position, SizeValue)
-MOST_DEFINITIONS = 256  # in all parts together: each is compiled for itself
+MOST_DEFINITIONS = 256  # in all parts together: each part is compiled separately
 
 
 def split_joins(lowering: Lowering) -> None:
@@ -47,7 +47,7 @@ def split_joins(lowering: Lowering) -> None:
         for join in _joins(lowering, tried):
             touched = {id(store) for store in (*join.readers, *join.stores)}
             if touched & replaced:
-                pending = True  # a join of joins: found anew among the stores as they are then
+                pending = True  # a join of joins: the next round finds it among the changed stores
                 continue
             tried.add(join.whole.buffer)
             if all(_divides(lowering, join, reader) for reader in join.readers):
@@ -64,8 +64,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """`parts`: side by side along `dim` of `whole`, in the order of their `stores`. `readers`: the stores of
-    what is computed of it.
+    """The join of `parts` along `dim` of `whole`. The parts are in the order of their `stores`.
+
+    `readers`: the stores of the values that read it.
     """
 
     whole: Stored
@@ -76,7 +77,7 @@ class _Join:
 
 
 def _joins(lowering: Lowering, tried: set[str]) -> list[_Join]:
-    """Of the stores as they are, those of buffers that were not tried."""
+    """The joins among the present stores, without the buffers that were tried before."""
     filled: dict[str, list[Assignment]] = {}
     for store in lowering.stores:
         filled.setdefault(store.target.buffer, []).append(store)
@@ -95,7 +96,7 @@ def _joins(lowering: Lowering, tried: set[str]) -> list[_Join]:
 
 
 def _join(stores: list[Assignment], reading: list[tuple[Assignment, Stored]]) -> _Join | None:
-    """None where the stores don't fill the buffer one behind the other, or it is read as something else."""
+    """None if the stores do not fill the buffer one after the other, or something else reads it."""
     whole = reading[0][1]
     ranks = {len(store.target.shape) for store in stores}
     if any(value is not whole for _, value in reading) or whole.offset != 0 or ranks != {len(whole.shape)}:
@@ -117,7 +118,7 @@ def _join(stores: list[Assignment], reading: list[tuple[Assignment, Stored]]) ->
 
 
 def _shorter(target: Stored, whole: Stored) -> list[int]:
-    """The dims along which the target is a part."""
+    """The dims along which the target is only a part."""
     return [
         dim
         for dim, (size, all_of_it) in enumerate(zip(target.shape, whole.shape, strict=True))
@@ -126,9 +127,7 @@ def _shorter(target: Stored, whole: Stored) -> list[int]:
 
 
 def _divides(lowering: Lowering, join: _Join, reader: Assignment) -> bool:
-    """Whether each part of the reader can be computed of one part of the join, and of the same part of all
-    else.
-    """
+    """Whether a part of the reader needs only one part of the join, and that part of its other operands."""
     values = topological([reader.value])
     if any(not isinstance(value, ELEMENTWISE) for value in values):
         return False
@@ -165,7 +164,7 @@ def _split(lowering: Lowering, join: _Join) -> None:
 
 
 def part_of(value: TensorExpr, dim: int, part: Part, known: dict[TensorExpr, TensorExpr]) -> TensorExpr:
-    """`known`: the parts of definitions, so that what is shared stays one definition."""
+    """The definition of one part. `known`: parts by definition, so shared definitions stay shared."""
     found = known.get(value)
     if found is None:
         if isinstance(value, Map):
@@ -183,7 +182,7 @@ def part_of(value: TensorExpr, dim: int, part: Part, known: dict[TensorExpr, Ten
 
 
 def _part_of_padded(value: Padded, dim: int, part: Part) -> TensorExpr:
-    """Without the padding along `dim` where the part is inside, the fill alone where it is outside."""
+    """A part inside of the base along `dim` has no padding; a part outside of it is only the fill."""
     shape = (*value.shape[:dim], part.size, *value.shape[dim + 1 :])
     begin, size = value.begin[dim], value.base.shape[dim]
     if not all(isinstance(number, int) for number in (begin, size, part.start, part.size)):

@@ -1,13 +1,13 @@
-"""What is padded, computed where it is: the rest of the result is filled.
+"""Compute a padded value only inside of its borders, and fill the rest.
 
 In:  the stores of a lowering.
-Out: `lowering.stores`: in place of a result with a padded part, a store of each piece between the borders.
+Out: `lowering.stores`. A result with a padded operand has one store for each piece between the borders.
 
     gx = pad(cross(y[:, :3], g), to 700 columns)        (the backward of x[:, :3])
     ->  gx[:, :3] = cross(y[:, :3], g);  gx[:, 3:] = 0
 
-A loop over all of the result would compute what it throws away. Borders that are thin, around what is just
-moved, are quicker in one loop with a mask.
+One loop over the whole result would compute values that the padding then hides. But one loop with a mask is
+faster if the borders are thin and the base is only copied.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import Assignment, Map, Padded, Stored, TensorExpr, children, topological
 from codegen.passes.graph.split_joins import Part, part_of, place_of
 
-WASTE = 1 << 15  # cycles in all that a piece has to save
+WASTE = 1 << 15  # total cycles that the pieces must save
 MOST_PIECES = 4
-LOAD = 1  # cycles an element
+LOAD = 1  # cycles for each element
 
 
 def split_pads(lowering: Lowering) -> None:
@@ -41,7 +41,7 @@ def split_pads(lowering: Lowering) -> None:
 
 
 def _pieces(store: Assignment) -> list[tuple[int, Part]]:
-    """Between the borders along one dim; none where there is nothing to gain."""
+    """The pieces between the borders along one dim. None if the pieces do not pay."""
     shape = [size for size in store.value.shape if isinstance(size, int)]
     padded = _padded_parts(store.value)
     if not padded or len(shape) < len(store.value.shape) or prod(shape) == 0:
@@ -61,7 +61,7 @@ def _pieces(store: Assignment) -> list[tuple[int, Part]]:
 
 
 def _padded_parts(value: TensorExpr) -> list[Padded]:
-    """Those that `value` is computed of, element by element."""
+    """The padded values that `value` uses, element by element."""
     found: list[Padded] = []
     pending, seen = [value], {value}
     while pending:
@@ -76,7 +76,7 @@ def _padded_parts(value: TensorExpr) -> list[Padded]:
 
 
 def _waste(value: Padded, dim: int, shape: list[int]) -> int:
-    """Cycles that its base takes outside of it."""
+    """The cycles spent on the base outside of its borders."""
     size, begin = value.base.shape[dim], value.begin[dim]
     if not isinstance(size, int) or not isinstance(begin, int):
         return 0
@@ -91,7 +91,7 @@ def _waste(value: Padded, dim: int, shape: list[int]) -> int:
 
 
 def _is_read(lowering: Lowering, store: Assignment) -> bool:
-    """Whether another store is made of it, or it is all of an input that changes."""
+    """Whether another store uses the value, or the target is an input that changes."""
     if is_input_memory(lowering.program.buffers[store.target.buffer]):
         return True
     if isinstance(store.value, Stored):

@@ -1,3 +1,3 @@
 """In:  definitions.
-Out: groups: what becomes one kernel.
+Out: groups. Each group becomes one kernel.
 """

@@ -1,7 +1,8 @@
-"""Where a root would stand in a group: its coordinates over the group's axes, or None where they do not fit.
+"""The place of a root in a group: its coordinates over the group's axes.
 
-In:  a group, a root that is not in it.
-Out: a `Member` whose reads of other members all stay within one iteration of the outer loops.
+In:  a group, and a root outside of it.
+Out: a `Member`, or None if it does not fit. All its reads of other members stay within one iteration of the
+     outer loops.
 
     group: amax of x over rows, outer o0 (512), inner r0 (1024);  root: exp(x - amax)[x0, x1] reads amax[x0]
     ->  coordinates (o0, r0)
@@ -27,7 +28,7 @@ from codegen.passes.group.roots import Root, kept_axes
 
 
 def fit(group: Group, root: Root) -> Member | None:
-    """The root as a member of the group (not yet entered)."""
+    """The root as a member of the group. The caller adds it. None if it does not fit."""
     candidate = _candidate(group, root)
     if candidate is None or not reads_fit(group, candidate):
         return None
@@ -47,7 +48,7 @@ def _candidate(group: Group, root: Root) -> Member | None:
 
 
 def _beside(group: Group, root: Root) -> Member | None:
-    """Next to a member of the same domain, without reading it."""
+    """A place beside a member with the same domain that the root does not read."""
     for member in group.members.values():
         if root.is_reduction != member.root.is_reduction or root.domain != member.root.domain:
             continue
@@ -57,7 +58,7 @@ def _beside(group: Group, root: Root) -> Member | None:
 
 
 def _same_number(root: Root, axes: Indices, shape: Indices, member: Member, access: Indices) -> bool:
-    """True where `access` reads the member's element of the same row-major number as `axes` in `shape`."""
+    """Whether `access` reads the element that has the same row-major number as `axes` in `shape`."""
     if access == axes and member.root.value.shape == shape:
         return True
     if numel(shape) != numel(member.root.value.shape):
@@ -76,7 +77,7 @@ def _map_place(group: Group, root: Root, member: Member, access: Indices) -> Mem
 
 
 def _broadcast_place(group: Group, root: Root, member: Member, access: Indices) -> Member | None:
-    """The root reads one value of the member for several of its own elements: those become inner axes."""
+    """The root reads one value of the member for several of its own elements. Those get inner axes."""
     ranges = Ranges(dict(root.ranges.extents))
     flat = flatten(access, member.root.value.shape, ranges)
     splits = refine([flat], ranges)
@@ -114,7 +115,7 @@ def _reduction_place(group: Group, root: Root, member: Member, access: Indices) 
 
 
 def _reduction_over(root: Root, coordinates: Indices, inner: tuple[str, ...]) -> Member | None:
-    """Fits if the reduced coordinates are exactly the inner axes."""
+    """It fits if the reduced coordinates are exactly the inner axes."""
     reduced: set[str] = set()
     for dim, index in enumerate(coordinates):
         atoms = atoms_of(index)
@@ -126,8 +127,9 @@ def _reduction_over(root: Root, coordinates: Indices, inner: tuple[str, ...]) ->
 
 
 def rebase(group: Group, root: Root) -> Group | None:
-    """A group of plain elementwise members as one whose outer axes are the kept axes of the reduction `root`,
-    which reads one of them.
+    """The group, with the kept axes of the reduction `root` as its outer axes. None if that is not possible.
+
+    The members of the group must be elementwise, and `root` must read one of them.
     """
     reading = next(((group.members[dep], access) for dep, access in root.reads if dep in group.members), None)
     if (
@@ -163,7 +165,7 @@ def _row_number(group: Group) -> Index:
 
 
 def open_group(number: int, root: Root) -> Group:
-    """A group of this root alone: its kept dimensions are the outer axes, of a scan those across it."""
+    """A group of only this root. Its kept dimensions are the outer axes (of a scan: the other dimensions)."""
     group = Group(number)
     reduced: tuple[int, ...] = root.value.dims if isinstance(root.value, Reduce) else ()
     if isinstance(root.value, Scan):
@@ -182,8 +184,9 @@ def open_group(number: int, root: Root) -> Group:
 
 
 def reads_fit(group: Group, candidate: Member) -> bool:
-    """True where all reads of members stay within the same iteration of the outer loops, and row values are
-    read at their own place.
+    """Whether all reads of members stay within one iteration of the outer loops.
+
+    A row value must be read at its own place.
     """
     root = candidate.root
     mapping = dict(zip(_axis_names(root), candidate.coordinates, strict=True))
@@ -210,7 +213,7 @@ def _axis_names(root: Root) -> list[str]:
 
 
 def _same_row(group: Group, have: Index, want: Index, inner: tuple[str, ...]) -> bool:
-    """`have` differs from `want`, one coordinate of a member, at most in the place along an inner axis."""
+    """Whether `have` and `want`, one coordinate of a member, differ at most along an inner axis."""
     if have == want:
         return True
     outer = set(group.outer)
@@ -221,10 +224,9 @@ def _same_row(group: Group, have: Index, want: Index, inner: tuple[str, ...]) ->
 
 
 def refine(indices: list[Index], ranges: Ranges) -> dict[str, Index]:
-    """Split axes so that divisions of them by a factor of their extent go away: x // 8 -> x_0 where x = x_0 *
-    8 + x_1.
+    """Split axes to remove divisions by a factor of their extent: x // 8 -> x_0 where x = x_0 * 8 + x_1.
 
-    Returns what replaces each split axis; the new axes are entered in `ranges`.
+    The result maps each split axis to its replacement. `ranges` gets the new axes.
     """
     splits: dict[str, Index] = {}
     pending = list(indices)
@@ -246,7 +248,7 @@ def refine(indices: list[Index], ranges: Ranges) -> dict[str, Index]:
 
 
 def _splittable(atom: Division, ranges: Ranges) -> tuple[str, Index, Index] | None:
-    """(axis, factor, how often it goes) where `atom` divides an axis alone by a proper factor of its extent."""
+    """(axis, factor, quotient) if `atom` divides one axis by a proper factor of its extent."""
     terms = terms_of(atom.numerator)
     if len(terms) != 1:
         return None
@@ -259,7 +261,7 @@ def _splittable(atom: Division, ranges: Ranges) -> tuple[str, Index, Index] | No
 
 
 def mixed_radix(flat: Index, ranges: Ranges, total: Index) -> dict[str, Index] | None:
-    """The stride of each axis in `flat` where that counts every number below `total` exactly once, else None."""
+    """The stride of each axis in `flat`. None unless `flat` counts each number below `total` exactly once."""
     strides: dict[str, Index] = {}
     for atoms, coef in terms_of(flat).items():
         axes = [atom for atom in atoms if atom in ranges.extents]

@@ -1,12 +1,12 @@
-"""Which definitions are the same computation on other memory.
+"""Which definitions are the same computation on different memory.
 
-In:  definitions, each after those it is made of.
-Out: a number for each; equal numbers: equal but for the memory that they read.
+In:  definitions. Each comes after its operands.
+Out: a number for each. Equal numbers mean that the definitions differ only in the memory that they read.
 
-    p0 - g0 * 0.1   and   p1 - g1 * 0.1   ->   the same form, where the four buffers have one layout
+    p0 - g0 * 0.1   and   p1 - g1 * 0.1   ->   the same form, if the four buffers have one layout
 
-Work of one form on memory that it does not share is no matter for one loop body (it would hold every buffer
-of an optimizer step): it is one kernel that runs over a table of buffers (`codegen.passes.steps.tables`).
+Roots of one form on separate memory do not share a loop body. Otherwise one body would hold every buffer of
+an optimizer step. They become one kernel that runs over a table of buffers (`codegen.passes.steps.tables`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from codegen.lower.tensor_expr import (
 def forms(
     values: Iterable[TensorExpr], parts: Callable[[TensorExpr], tuple[TensorExpr, ...]]
 ) -> dict[TensorExpr, int]:
-    """By definition. `parts` gives what one is made of."""
+    """The form of each definition. `parts` gives the operands of a definition."""
     numbers: dict[tuple[Any, ...], int] = {}
     found: dict[TensorExpr, int] = {}
     for value in values:
@@ -47,7 +47,7 @@ def forms(
 
 
 def _walk(transform: Transform) -> Any:
-    """How a view walks through its base, wherever it begins: parts of one tensor are other memory."""
+    """How a view walks through its base, without the start: parts of one tensor are different memory."""
     return tuple(c.terms for c in transform.coordinates) if isinstance(transform, Affine) else transform
 
 

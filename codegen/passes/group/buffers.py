@@ -1,7 +1,8 @@
-"""Values that cross kernels lie in buffers.
+"""Buffers for the values that one kernel computes and another one reads.
 
-In:  groups, and what their members read of each other.
-Out: each root that another kernel reads has a target that is not an input alone: kernels read from its first one.
+In:  groups, and what their members read from each other.
+Out: each root that another kernel reads has a target other than an input. It comes first, and kernels read
+     it.
 
     {t = relu(x)}, mm, {y = t + 1}   ->   {t = relu(x) -> t0}, mm, {y = t0 + 1}
 """
@@ -31,7 +32,7 @@ def give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependen
 
 
 def temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
-    """Laid out as in eager, but without the gaps of a part of a larger tensor."""
+    """A buffer with eager's layout. It is row-major if eager's layout has the gaps of a larger tensor."""
     strides = lowering.layouts.get(value)
     if strides is None or not _is_dense(value.shape, strides):
         strides = row_major(value.shape)
@@ -39,7 +40,7 @@ def temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
 
 
 def _is_dense(shape: Shape, strides: tuple[Index, ...]) -> bool:
-    """Sizes that are not known stand for themselves: only gaps that are sure count."""
+    """Whether the layout has no gaps. A layout with unknown sizes counts as dense."""
     last = 0
     for size, stride in zip(shape, strides, strict=True):
         if not isinstance(size, int) or not isinstance(stride, int):
@@ -53,5 +54,5 @@ def is_input(lowering: Lowering, target: Stored) -> bool:
 
 
 def is_old_input(lowering: Lowering, target: Stored) -> bool:
-    """What is written at the end, when nothing reads it any more."""
+    """Whether the target is an input. It is written at the end, when nothing reads it any more."""
     return lowering.program.buffers[target.buffer].kind == "input"

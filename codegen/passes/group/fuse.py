@@ -1,14 +1,15 @@
-"""Fusion: roots -> groups, each of which becomes one kernel.
+"""Fusion: from roots to groups. Each group becomes one kernel.
 
 In:  roots in topological order, and the operator calls between them.
-Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its
-     coordinates fit (`codegen.passes.group.align`), where it pays, and where no other step would have to run
-     both before and after the group. Beside each other stand roots that read the same memory, those that fill
-     memory in turns, and those of unlike forms; what is alike but for its memory becomes a table
-     (`codegen.passes.steps.tables`).
+Out: groups. A root joins a group that it reads, or a group beside it over the same domain, under three
+     conditions. Its coordinates must fit (`codegen.passes.group.align`), it must pay, and no other step may
+     have to run both before and after the group.
 
     amax, exp, sum, out of a softmax      ->  one group with the rows as outer axis
     y = relu(x); z = mm(y, w); u = y + z  ->  {relu}, {u}: mm stands between them
+
+Roots stand beside each other if they read the same memory, if they fill memory in turns, or if they have
+different forms. Roots of one form become a table instead (`codegen.passes.steps.tables`).
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from codegen.passes.group.roots import Root
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.versions import MemoryOrder
 
-MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
-MAX_BESIDE = 8  # groups that a root is tried beside without reading what they read
+MAX_MEMBERS = 48  # of one group: larger kernels compile slowly
+MAX_BESIDE = 8  # groups that a root tries to join without sharing a read with them
 IN_TURNS = 4  # parts of a stack whose elements take turns in memory
-COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
-NEAR = 500_000  # elements up to which it does so; more are no longer near when it comes down once more
-# the same where nothing is read twice: a kernel along the rows, and the sums beside it
-# (`codegen.passes.draft.column_sums`), run faster
+COLUMN_LIMIT = 1024  # rows: up to this a kernel may run down columns, a vector of neighbours at a time
+NEAR = 500_000  # elements: up to this it does so; with more, they leave the cache before the next walk
+# the same, if nothing is read twice: with more elements it is faster to run a kernel along the rows with the
+# sums beside it (`codegen.passes.draft.column_sums`)
 ALONE = 60_000
-# elements up to which work after a full reduction shares its kernel, which cannot be split between threads
+# elements: up to this, work after a full reduction shares its kernel, which threads can't divide
 SINGLE_ROW_LIMIT = 32768
 
 
@@ -46,7 +47,7 @@ Reading = tuple[str | Root, frozenset[Index] | Indices]
 
 
 class Dependencies:
-    """What has to run before what: roots, and operator calls by the buffers they touch."""
+    """What must run before what: roots, and operator calls by the buffers that they use."""
 
     def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
         self.steps = lowering.steps
@@ -56,7 +57,7 @@ class Dependencies:
         ]
         written += [(target.buffer, root) for root in roots for target in root.targets]
         for name, writer in written:
-            if lowering.program.buffers[name].kind != "input":  # what reads an input reads its old value
+            if lowering.program.buffers[name].kind != "input":  # a reader of an input reads its old value
                 self.writers.setdefault(name, []).append(writer)
         self.order = MemoryOrder(lowering, roots)
         self.group_of: dict[Root, Group] = {}
@@ -65,7 +66,7 @@ class Dependencies:
         self.reach = Reach(self.before, self.group_of)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
-        """What `item` needs directly."""
+        """The items that `item` needs directly."""
         if isinstance(item, Root):
             yield from (dep for dep, _ in item.reads)
             yield from self.order.before(item)
@@ -78,21 +79,22 @@ class Dependencies:
             yield from (writer for writer in self.writers.get(name, ()) if writer is not item)
 
     def needs_group_elsewhere(self, root: Root, group: Group) -> bool:
-        """True where something outside of `group` that `root` needs, itself needs `group`. While groups are
-        made: before `run_after`.
+        """Whether `root` needs `group` through something outside of `group`.
+
+        It is for the time of fusion, before `run_after`.
         """
         return any(
             not self._is_in(item, group) and self.reach.needs(item, group) for item in self.before(root)
         )
 
     def need_group(self, items: list[Root | ExternStep | ViewStep], group: Group) -> bool:
-        """True where one of the items cannot run before `group`."""
+        """Whether `group` must run before one of the items."""
         return any(self._is_in(other, group) for other in self._all_before(items))
 
     def _all_before(
         self, items: list[Root | ExternStep | ViewStep]
     ) -> Iterable[Root | ExternStep | ViewStep]:
-        """`items` and everything that they and the kernels they are in need."""
+        """`items`, and everything that they and their kernels need."""
         pending = list(items)
         seen: set[int] = set()
         while pending:
@@ -109,12 +111,12 @@ class Dependencies:
                     pending.extend(self.before(part))
 
     def run_after(self, group: Group, items: list[Root | ExternStep | ViewStep]) -> None:
-        """From now on `group` also needs `items` to have run: it overwrites what they read."""
+        """From now on `group` also needs `items`: it overwrites what they read."""
         self.after.setdefault(id(group), []).extend(items)
 
     @cached_property
     def reading(self) -> dict[str, list[ExternStep | ViewStep]]:
-        """By buffer, the operator calls and views that read it itself."""
+        """By buffer: the operator calls and views that read it directly."""
         found: dict[str, list[ExternStep | ViewStep]] = {}
         for step in self.steps:
             for name in dict.fromkeys(step_reads(step)):
@@ -122,7 +124,7 @@ class Dependencies:
         return found
 
     def readers(self, name: str) -> list[ExternStep | ViewStep]:
-        """Operator calls and views that read the buffer, through views too."""
+        """The operator calls and views that read the buffer, also through views."""
         found: dict[int, ExternStep | ViewStep] = {}
         pending = [name]
         while pending:
@@ -164,14 +166,13 @@ class Neighbours:
     def __init__(self, lowering: Lowering, dependencies: Dependencies) -> None:
         self.buffers = lowering.program.buffers
         self.dependencies = dependencies
-        self.over: dict[tuple[Shape, bool], list[Group]] = {}  # by the domain of a group's first root
+        self.over: dict[tuple[Shape, bool], list[Group]] = {}  # by the domain of the first root
         self.reading: dict[Reading, list[Group]] = {}
-        self.filling: dict[
-            tuple[str, Shape, Indices], list[tuple[Group, Index]]
-        ] = {}  # by the buffer and how it is filled; where it begins
+        #: by buffer and layout: the groups that fill it, and where they begin
+        self.filling: dict[tuple[str, Shape, Indices], list[tuple[Group, Index]]] = {}
 
     def add(self, group: Group, root: Root) -> None:
-        """`root` is in `group`."""
+        """Note that `root` is in `group`."""
         if len(group.members) == 1:
             self.over.setdefault((root.domain, root.is_reduction), []).append(group)
         for item in large_reads(self.buffers, root):
@@ -184,8 +185,10 @@ class Neighbours:
             )
 
     def of(self, root: Root) -> Iterator[Group]:
-        """Groups that `root` reads, then those over the same domain that read what it reads, then others over
-        the same domain; of each kind the latest first.
+        """The groups that `root` may join, the latest of each kind first.
+
+        They are groups that it reads, groups over the same domain that read what it reads, groups that fill
+        the same memory in turns, and other groups over the same domain.
         """
         group_of = self.dependencies.group_of
         read = {group_of[dep].number: group_of[dep] for dep, _ in root.reads if dep in group_of}
@@ -208,9 +211,7 @@ class Neighbours:
                 yield group
 
     def _in_turns(self, root: Root) -> Iterator[Group]:
-        """Groups that store between the elements that `root` stores: together they write whole pieces of
-        memory.
-        """
+        """Groups that store between the elements of `root`. Together they write whole pieces of memory."""
         for target in root.targets:
             steps = [stride for stride, size in zip(target.strides, target.shape, strict=True) if size != 1]
             for group, offset in self.filling.get((target.buffer, target.shape, target.strides), ()):
@@ -222,7 +223,7 @@ class Neighbours:
 
 
 def large_reads(buffers: dict[str, BufferInfo], root: Root) -> Iterator[Reading]:
-    """What it reads, and where, of memory that is not smaller than itself."""
+    """What the root reads, and where, from memory that is not smaller than itself."""
     least = numel(root.domain)
     for name, places in root.loads.items():
         if not _is_less(_count(buffers[name].shape), least):
@@ -242,9 +243,9 @@ def _is_less(size: Index | None, limit: Index) -> bool:
 
 
 def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Group | None:
-    """The group that the root has joined."""
+    """The group that the root has joined. None if no group takes it."""
     dependencies = neighbours.dependencies
-    if isinstance(root.value, (Scan, Scattered)):  # its loops run in order
+    if isinstance(root.value, (Scan, Scattered)):  # its loops must run in order
         return None
     for group in neighbours.of(root):
         if len(group.members) >= MAX_MEMBERS or reads_what_is_made(group, root) or runs_in_order(group):
@@ -267,13 +268,14 @@ def runs_in_order(group: Group) -> bool:
 
 
 def reads_what_is_made(group: Group, root: Root) -> bool:
-    """True where the root reads a buffer that a member fills in part (a join), or changes."""
+    """Whether the root reads a buffer that a member changes or fills in part (a join)."""
     return any(target.buffer in root.loads for member in group.members for target in member.targets)
 
 
 def _spoils_reads(lowering: Lowering, group: Group, root: Root) -> bool:
-    """True where the root, a member of `group`, writes to a buffer that a member reads; but for a change in
-    place: each iteration reads the element of an input, and then writes it.
+    """Whether the root, a member of `group`, writes to a buffer that a member reads.
+
+    A change in place is fine: each iteration reads the element of an input, and then writes it.
     """
     for target in root.targets:
         readers = [member for member in group.members.values() if target.buffer in member.root.loads]
@@ -290,7 +292,7 @@ def _spoils_reads(lowering: Lowering, group: Group, root: Root) -> bool:
 
 
 def elements(group: Group, member: Member, buffer: str) -> set[Index]:
-    """The elements of the buffer that an iteration reads for the member."""
+    """The elements of the buffer that an iteration of the member reads."""
     axes = {f"x{dim}": index for dim, index in enumerate(member.coordinates)}
     return {
         group.ranges.recombine(group.ranges.substitute(index, axes)) for index in member.root.loads[buffer]
@@ -303,7 +305,7 @@ def _is_beside(group: Group, root: Root) -> bool:
 
 
 def _joined(group: Group, root: Root) -> Group | None:
-    """The group with the root in it, or None."""
+    """The group with the root in it. None if the root does not fit or does not pay."""
     trial = Group(group.number, ix.Ranges(dict(group.ranges.extents)), group.outer, dict(group.members))
     member = fit(trial, root)
     if member is not None:
@@ -317,8 +319,10 @@ def _joined(group: Group, root: Root) -> Group | None:
 
 
 def pays(group: Group, member: Member) -> bool:
-    """Whether the loops of the group suit the member: it must not walk down long columns, nor make long work
-    one that threads can't divide.
+    """Whether the loops of the group suit the member.
+
+    The member must not walk down long columns. It must not turn long work into work that threads can't
+    divide.
     """
     if not group.has_inner:
         return True
@@ -329,7 +333,7 @@ def pays(group: Group, member: Member) -> bool:
         alone = all(other.root.is_reduction or not other.inner for other in group.members.values())
         return alone or _at_most(width, SINGLE_ROW_LIMIT)
     if all(other.root.is_reduction or not other.inner for other in group.members.values()):
-        return True  # reductions alone may have any loops: their schedule blocks them
+        return True  # reductions alone may have any loops: their schedule blocks the loops
     if not any(_contiguous_axis_is_outer(group, other) for other in group.members.values() if other.inner):
         return True
     total = ix.times(group.rows, width)
@@ -337,7 +341,7 @@ def pays(group: Group, member: Member) -> bool:
 
 
 def _can_do_without(group: Group) -> bool:
-    """Whether what is stored element by element needs no reduction of the group."""
+    """Whether an elementwise member with a store needs no reduction of the group."""
     stages = group.stages()
     return any(
         member.inner and root.targets and not root.is_reduction and not stages[root]

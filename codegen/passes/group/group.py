@@ -1,9 +1,12 @@
-"""A group: the roots that become one kernel, in coordinates of common loops.
+"""A group: the roots that become one kernel, in the coordinates of common loops.
+
+In:  roots, and their places in the group (`codegen.passes.group.align`).
+Out: `Group`, `Member`.
 
     softmax: outer axes (o0: rows); members: amax (inner axis r0), exp (r0), sum (r0), out (r0)
 
-A member of a group computes its root at `coordinates`, expressions over the outer axes of the group, which
-all members share, and its own inner axes (for a reduction: the reduced ones). Members meet only within one
+A member computes its root at `coordinates`. These are expressions over the outer axes, which all members
+share, and over the member's own inner axes (for a reduction: the reduced ones). Members meet only within one
 iteration of the outer loops.
 """
 
@@ -21,9 +24,7 @@ from codegen.passes.group.roots import Root, own_definitions
 
 @dataclass(eq=False, slots=True)
 class Member:
-    """`coordinates` index the domain of the root. `inner`: axes that only this member, and those in the same
-    loop, run over.
-    """
+    """`coordinates` index the domain of the root. `inner`: the axes of this member's loop."""
 
     root: Root
     coordinates: Indices
@@ -39,18 +40,19 @@ class Member:
 
     @property
     def is_row(self) -> bool:
-        """True where the value depends on the outer axes alone."""
+        """Whether the value depends only on the outer axes."""
         return self.root.is_reduction or not self.inner
 
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """The outer axes of a group fall into parts, each of which adds up the columns of its rows
+    """The outer axes of a group, divided into parts of rows. Each part adds up the columns of its rows
     (`codegen.passes.draft.column_sums`).
 
-    `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its
-    part, `number`: of the part, of `count`.
-    `length`: how many rows the part has, where the last one is shorter.
+    rows:    the axes that count the rows of a part; they are the last outer axes
+    number:  the number of the part, of `count`
+    row:     the number of the row in its part
+    length:  the number of rows of the part, if the last part is shorter
     """
 
     rows: tuple[str, ...]
@@ -69,7 +71,7 @@ class Group:
     parts: RowParts | None = None
 
     def axis(self, prefix: str, extent: Index) -> tuple[Index, tuple[str, ...]]:
-        """A new axis: its index and its name; an axis of one position has neither."""
+        """The index and the name of a new axis. An axis of one position has neither."""
         name = f"{prefix}{len(self.ranges.extents)}"
         if extent == 1:
             return 0, ()
@@ -80,7 +82,7 @@ class Group:
 
     @property
     def rows(self) -> Index:
-        """Iterations of the outer loops."""
+        """The number of iterations of the outer loops."""
         return product(self.extents(self.outer))
 
     @property
@@ -88,11 +90,11 @@ class Group:
         return any(member.inner for member in self.members.values())
 
     def flat(self, member: Member) -> Index:
-        """Row-major number of the member's element."""
+        """The row-major number of the member's element."""
         return flatten(member.value_coordinates, member.root.value.shape, self.ranges)
 
     def stages(self) -> dict[Root, int]:
-        """How many reductions of the group, one needing the other, have to be finished before each member."""
+        """The stage of each member: the longest chain of reductions of the group that it waits for."""
         stages: dict[Root, int] = {}
         for root in sorted(self.members, key=lambda root: root.number):
             needed = [stages[dep] + dep.is_reduction for dep, _ in root.reads if dep in stages]
@@ -100,8 +102,10 @@ class Group:
         return stages
 
     def inner_axes(self, extents: Shape) -> tuple[Indices, tuple[str, ...]]:
-        """Inner axes of these extents: those of a member that runs over the same, so that the two may share a
-        loop, or new ones.
+        """Inner axes of these extents.
+
+        A member with the same extents shares its axes, so the two may share a loop. Otherwise the axes are
+        new.
         """
         wanted = tuple(extent for extent in extents if extent != 1)
         names = self._known_inner(wanted)
@@ -118,5 +122,5 @@ class Group:
 
 
 def group_may_fail(group: Group, roots: Mapping[TensorExpr, Root]) -> bool:
-    """Whether its kernel has checks."""
+    """Whether the kernel of the group has checks."""
     return any(may_fail(value) for root in group.members for value in own_definitions(root, roots))

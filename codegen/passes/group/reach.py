@@ -1,14 +1,13 @@
-"""What each group needs, through whatever chain of roots and operator calls: kept up to date while groups
-grow.
+"""What each group needs, directly or through other roots and operator calls.
 
-In:  `open(group, root)` and `join(group, root)`, in the order of fusion; roots are told after everything that
-     they need.
-Out: `needs(item, group)`: whether `item` can't run before `group`.
+In:  `open(group, root)` and `join(group, root)`, in the order of fusion. A root comes after everything that
+     it needs.
+Out: `needs(item, group)`: whether `group` must run before `item`.
 
     k0: a; mm(a) -> b; k1: b     ->   needs(mm, k0), needs(k1's root, k0)
 
-Each group and each call has one int, whose bit n says that it needs group n. A question is one look at a bit,
-where a walk through all that comes before took longer the longer the program was.
+Each group and each call has one int. Bit n says that it needs group n. So a question looks at one bit. A walk
+through all earlier items would take longer for longer programs.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Item = Root | ExternStep | ViewStep
 
 
 class Reach:
-    """`before(item)`: what an item needs directly."""
+    """`before(item)`: the items that an item needs directly."""
 
     def __init__(self, before: Callable[[Item], Iterable[Item]], group_of: dict[Root, Group]) -> None:
         self.before = before
@@ -38,7 +37,7 @@ class Reach:
         self.groups[group.number] = self._of_all(self.before(root))
 
     def join(self, group: Group, root: Root) -> None:
-        """What `root` needs, everything that needs `group` needs from now on."""
+        """Everything that needs `group` now also needs what `root` needs."""
         mine = 1 << group.number
         new = self._of_all(self.before(root)) & ~(self.groups[group.number] | mine)
         if not new:
@@ -50,7 +49,7 @@ class Reach:
                     masks[key] = mask | new
 
     def of(self, item: Item) -> int:
-        """What has to run for `item` to be there: a bit for each group, that of a root's own group too."""
+        """The groups that must run before `item`, as bits. For a root they include its own group."""
         if isinstance(item, Root):
             number = self.group_of[item].number
             return self.groups[number] | 1 << number
@@ -65,8 +64,9 @@ class Reach:
         return mask
 
     def _walk(self, step: ExternStep | ViewStep) -> None:
-        """`steps` of a call, and before it of all calls that it needs. Not by recursion: chains of calls are
-        as long as programs.
+        """Fill `steps` for a call and for all earlier calls that it needs.
+
+        It is a loop, because chains of calls may be too long for recursion.
         """
         pending = [step]
         while pending:

@@ -1,11 +1,11 @@
 """Which definitions become members of kernels, and what each of them reads.
 
 In:  the stores of a `Lowering`.
-Out: `Root`s in topological order. A root is a definition that is stored, reduces, or is too dear to be
-     computed again by each of its users. All other definitions are inlined where they are used.
+Out: `Root`s in topological order. A root is a definition that is stored, that reduces, or that is too
+     expensive to compute again in each of its users. All other definitions are inlined into their users.
 
-    exp = exp(x - amax(x)); out = exp / sum(exp)   ->   roots: amax, exp, sum, out      (x - amax is inlined
-        into exp)
+    exp = exp(x - amax(x)); out = exp / sum(exp)
+    ->   roots: amax, exp, sum, out      (x - amax is inlined into exp)
 """
 
 from __future__ import annotations
@@ -36,21 +36,25 @@ from codegen.lower.tensor_expr import (
 )
 from codegen.passes.group.alike import forms
 
-CHEAP = 6  # cycles an element up to which a definition is computed again by each of its users
+CHEAP = 6  # cycles for each element: up to this, each user computes a definition again
 
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads`
-    (elements of buffers) are in terms of
-    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see
-    `codegen.passes.group.alike`.
+    """A definition that a kernel computes.
+
+    targets:  the places where it is stored; without one it is stored only if another kernel reads it
+    axes:     the index in the shape of the value (for a Reduce: of its source)
+    reads:    the roots that it reads, and where, in terms of `axes`
+    loads:    the elements of buffers that it reads, in terms of `axes`
+    cycles:   for each element, to compute it from memory and other roots
+    form:     see `codegen.passes.group.alike`
     """
 
     number: int
     value: TensorExpr
     targets: list[Stored] = field(default_factory=list)
-    axes: Indices = ()  # the index in the shape of the value (for a Reduce: of its source)
+    axes: Indices = ()
     ranges: Ranges = field(default_factory=Ranges)
     reads: list[tuple[Root, Indices]] = field(default_factory=list)
     loads: dict[str, set[Index]] = field(default_factory=dict)
@@ -68,8 +72,10 @@ class Root:
 
 
 class _Costs:
-    """Cycles an element to compute a definition from memory and roots, and how many tensors of its own size
-    it reads.
+    """The cost of definitions.
+
+    cycles:   for each element, to compute the definition from memory and roots
+    sources:  the roots and buffers that it reads
     """
 
     def __init__(self) -> None:
@@ -99,7 +105,7 @@ class _Costs:
 
 
 def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
-    """True where `source` is spread over `value` (a row's mean, a bias): reading it again costs little."""
+    """Whether `source` is broadcast over `value` (a row's mean, a bias) and so is cheap to read again."""
     ours, theirs = numel(source.shape), numel(value.shape)
     if isinstance(ours, int) and isinstance(theirs, int):
         return ours < theirs
@@ -135,12 +141,12 @@ def find_roots(stores: list[Assignment]) -> dict[TensorExpr, Root]:
 
 
 def _stored_value(value: TensorExpr) -> TensorExpr:
-    """A leaf that is stored is copied: its other users take the leaf itself."""
+    """A stored leaf is copied. Its other users read the leaf itself."""
     return value if children(value) else copy_of(value)
 
 
 def _through_views(order: list[TensorExpr], uses: dict[TensorExpr, int]) -> dict[TensorExpr, int]:
-    """A view that is used twice uses its base twice."""
+    """The uses of each definition. A view that is used twice uses its base twice."""
     total = dict(uses)
     for value in reversed(order):
         if isinstance(value, View) and total.get(value, 0) > 1:
@@ -155,13 +161,13 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
         reader.read(root.value.source, root.axes)
     else:
         reader.read_parts(root.value, root.axes)
-    if isinstance(root.value, Scattered):  # what it leaves as it is has to be there
+    if isinstance(root.value, Scattered):  # it keeps the other elements, so the buffer must exist before
         for target in root.targets:
             root.loads.setdefault(target.buffer, set())
 
 
 def own_definitions(root: Root, roots: Mapping[TensorExpr, Root]) -> list[TensorExpr]:
-    """What the kernel of the root computes for it: its definition down to other roots."""
+    """The definitions that the kernel computes for the root: its own definition, down to other roots."""
     found: list[TensorExpr] = []
     pending: list[TensorExpr] = [root.value]
     seen = {root.value}
@@ -175,7 +181,7 @@ def own_definitions(root: Root, roots: Mapping[TensorExpr, Root]) -> list[Tensor
 
 
 class _Reader:
-    """Walks a definition at symbolic indices as the emitter will."""
+    """Walks through a definition at symbolic indices, as the emitter will."""
 
     def __init__(self, root: Root, roots: dict[TensorExpr, Root]) -> None:
         self.root = root
@@ -228,7 +234,7 @@ class _Reader:
 
 
 def padded_indices(value: Padded, indices: Indices) -> Indices:
-    """Where in the base the element at `indices` lies."""
+    """The index in the base of the element at `indices`."""
     return tuple(minus(index, begin) for index, begin in zip(indices, value.begin, strict=True))
 
 
