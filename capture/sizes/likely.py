@@ -4,10 +4,10 @@ In:  each operation, run on fake tensors, and the conditions that it assumed (`S
 Out: `Assumed`: a check of the conditions around the graph. If one does not hold, Python runs the frame.
 
     y = x[mask].softmax(0)   ->   torch asked whether u0 is 1; the sizes of the result are the same in both
-                                  cases, so that there is nothing to check
+                                  cases, so there is nothing to check
     y = x[mask].squeeze(0)   ->   with u0 == 1 the result has one dim less: each run checks u0 != 1
 
-Sizes of 0 and 1 are common, so that an operation with an assumption is run again for each of them. If the
+Sizes of 0 and 1 are common, so an operation with an assumption is run again for each of them. If the
 sizes of its results are the same, the check allows this value too. Strides are not compared, because the
 program can't read the strides of such tensors (`capture/variables/tensors/tensor.py`).
 """
@@ -171,7 +171,7 @@ def _text(condition: Any, answer: bool, harmless: set[int]) -> str:
 
 
 class UnlikelySizes(Exception):
-    """An assumption does not hold, so that Python must run the frame."""
+    """An assumption does not hold, so Python must run the frame."""
 
 
 class Assumed:

@@ -164,7 +164,7 @@ class Unbacked:
         return True
 
     def is_uncertain(self) -> bool:
-        """Whether a check in a run of the graph may fail, so that Python must run the frame."""
+        """Whether a check in a run of the graph may fail, so Python must run the frame."""
         if self.env is None:
             return False
         checks = self.env.deferred_runtime_asserts or self.asserted

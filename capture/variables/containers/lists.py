@@ -124,7 +124,7 @@ class DequeVariable(MutableSequence):
         return list(self.items)
 
     def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
-        if not self.changes and len(before) == len(self.items):  # nothing moved, so that its iterators go on
+        if not self.changes and len(before) == len(self.items):  # nothing moved, so its iterators go on
             for index, (old, new) in enumerate(zip(before, self.items)):
                 if old is not new and not is_realized_from(old, new):
                     code.call_object(collections.deque.__setitem__, [self, ConstantVariable(index), new])
@@ -144,7 +144,7 @@ class DequeVariable(MutableSequence):
 def change(tx: Interpreter, sequence: Variable, moves: bool = True) -> None:
     """Announce a change of a sequence. Every change calls it first.
 
-    `moves`: the change adds, removes or moves items, so that an iterator over a deque ends with an error.
+    `moves`: the change adds, removes or moves items, so an iterator over a deque ends with an error.
     """
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)

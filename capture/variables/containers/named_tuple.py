@@ -84,7 +84,7 @@ class NamedTupleVariable(TupleVariable):
 
 
 def overrides_sequence(cls: type) -> bool:
-    """Whether a named tuple class overrides methods of tuple, so that they may not return its real items."""
+    """Whether a named tuple class overrides methods of tuple. These may return other items than the tuple has."""
     names = (
         "__getitem__",
         "__iter__",

@@ -107,7 +107,7 @@ class SetTable:
         return layout_of(frozenset(made) if type(self.held) is frozenset else made) == layout_of(self.held)
 
     def load_clone(self, code: PythonCode) -> None:
-        """Leave a copy of this set on the stack. A frozenset can't change, so that it needs no copy."""
+        """Leave a copy of this set on the stack. A frozenset can't change, so it needs no copy."""
         if type(self.held) is frozenset:
             code.load_constant(self.held)
         else:

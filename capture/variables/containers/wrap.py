@@ -153,7 +153,7 @@ def _dict_entries(output: Output, value: Any, source: Source | None) -> dict[Any
 def _is_mixed(key: Any) -> bool:
     """Whether the key is a member of IntEnum or a similar enum.
 
-    Such a member equals plain values, so that the look-up of a guard does not tell them apart.
+    Such a member equals plain values, so the look-up of a guard does not tell them apart.
     """
     return isinstance(key, enum.Enum) and isinstance(key, (int, str, float))
 

@@ -1,9 +1,9 @@
 """Protocols: what a value may ask of the interpreter, and of the graph under construction.
 
-In:   `tx`, the frame whose instruction runs, and `tx.output`, the graph.
-Out:  The methods and attributes that the code of variables uses. `Translator` and `OutputGraph` have them.
+In:  `tx`, the frame whose instruction runs, and `tx.output`, the graph.
+Out: the methods and attributes that the code of variables uses. `Translator` and `OutputGraph` have them.
 
-    tx.compare("<", a, b)   ->   the variable of `a < b`, whatever families the two values belong to
+    tx.compare("<", a, b)   ->   the variable of `a < b`, for values of any two families
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Output(Protocol):
 class Interpreter(Protocol):
     """The frame whose instruction runs."""
 
-    # --- where the program is ---
+    # --- state of the frame ---
 
     code: CodeType
     scope: Scope
@@ -131,7 +131,7 @@ class Interpreter(Protocol):
 
 
 class CalleeFrame(Interpreter, Protocol):
-    """A frame that a value runs: that of a generator, or the body of a class."""
+    """A frame that a value runs: the frame of a generator or of a class body."""
 
     current: Instruction
     stack: list[Variable]

@@ -1,6 +1,6 @@
 """Wrapping existing Python values as variables, by a table of types that the families fill.
 
-In:  a value and its source (None: the code itself holds the value, so that it needs no guard).
+In:  a value and its source (None: the code itself holds the value, so it needs no guard).
 Out: its Variable, with guards on everything that we concluded from the value.
 
 One existing object has one variable, no matter how the program reached it. If a second source leads to the

@@ -148,7 +148,7 @@ class EntriesIterator(SequenceIterator):
     def next_item(self, tx: Interpreter) -> Variable | None:
         ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
         if ordered and self.position >= len(self.items):
-            return None  # it looks one key ahead, so that it checks nothing after the last key
+            return None  # it looks one key ahead, so it checks nothing after the last key
         if self.changes != self.owner.keys_version():
             self._refuse()
         writes = self.owner.values_version()
@@ -188,7 +188,7 @@ def advanced(made_by: Any, iterable: Any, count: int) -> Any:
 
 
 class IndexIterator(IteratorVariable):
-    """`iter(sequence)`. It reads by index, so that it sees new items at the end, as in Python.
+    """`iter(sequence)`. It reads by index, so it sees new items at the end, as in Python.
 
     `position` is None when it is exhausted.
     """
@@ -243,7 +243,7 @@ class IndexIterator(IteratorVariable):
 
 
 class ReverseIterator(IndexIterator):
-    """`reversed(sequence)`. It reads by index from the end, so that it also sees changes of the sequence."""
+    """`reversed(sequence)`. It reads by index from the end, so it also sees changes of the sequence."""
 
     def __init__(self, sequence: Any, source: Source | None = None, position: int | None = None) -> None:
         super().__init__(sequence, source, len(sequence.items) - 1 if position is None else position)

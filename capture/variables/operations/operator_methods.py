@@ -63,7 +63,7 @@ TAKE_ITERABLES: dict[str, tuple[type, ...]] = {
 
 
 def takes(owner: Variable, symbol: str, other: Variable) -> bool:
-    """Whether the built-in method supports this operand, so that it does not return NotImplemented."""
+    """Whether the built-in method supports this operand and does not return NotImplemented."""
     kinds = owner.python_type(), other.python_type()
     if symbol == "*":
         return issubclass(kinds[1], int)
