@@ -1,3 +1,3 @@
-"""In:   torch's own classes and functions: modules, transforms, contexts.
-Out:  Nodes of the graph, and changes of the state of the thread.
+"""In:  torch's own classes and functions: modules, transforms, contexts.
+Out: nodes of the graph, and changes of the thread's state.
 """

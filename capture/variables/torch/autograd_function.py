@@ -1,15 +1,15 @@
 """Calls of custom autograd functions (`torch.autograd.Function`).
 
-In:  `Function.apply(...)` met in a frame.
-Out: one node that calls `apply`, where autograd records it; its forward inlined, where nothing needs
-     gradients.
+In:  `Function.apply(...)` in a frame.
+Out: one node that calls `apply`, if autograd records the call. If nothing needs gradients, the forward is
+     inlined.
 
     y = Scaled.apply(x, 3.0)     ->     scaled_apply = Scaled_apply(l_x_, 3.0); getitem = scaled_apply[0]
 
-The node runs the user's Python, which a compiler sees once only, so forward and backward are interpreted here
-on trial: that finds the guards that they need, and breaks the graph where one of them has side effects. What
-depends on more than its arguments (tensors from elsewhere, modes, classes with operations of their own) runs
-the operations that the trial found, as two graphs.
+The node runs Python code of the user, which a compiler sees only once. So a trial interprets forward and
+backward here. It finds the guards that they need, and breaks the graph if one of them has side effects. A
+function may depend on more than its arguments: tensors from elsewhere, modes, classes with their own
+operations. In that case the node runs the operations that the trial found, as two graphs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _calls: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 
 
 def apply_of(cls: type[Function]) -> Any:
-    """`cls.apply` as a plain function that returns a tuple, one for each class: the target of its nodes."""
+    """`cls.apply` as a plain function that returns a tuple. Each class has one: the target of its nodes."""
     known = _calls.get(cls)
     if known is None:
         held = weakref.ref(cls)  # the value of a weak dictionary must not keep its key alive
@@ -83,17 +83,18 @@ def _has_setup(function: ClassVariable) -> bool:
 
 
 def _with_defaults(tx: Interpreter, function: ClassVariable, args: list[Variable]) -> list[Variable]:
-    """Those of the forward are filled in where a `setup_context` is to see them."""
+    """The arguments, with the defaults of the forward if a `setup_context` has to see them."""
     if not _has_setup(function):
         return args
+    forward: Any = function.cls.forward  # type: ignore[attr-defined]
     try:
-        parameters = list(inspect.signature(function.cls.forward).parameters.values())  # type: ignore[attr-defined]
+        parameters = list(inspect.signature(forward).parameters.values())
     except (TypeError, ValueError):
         raise GraphBreak("method", name="apply", value=function) from None
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     missing = [p for p in parameters if p.kind in plain][len(args) :]
     if any(p.default is inspect.Parameter.empty for p in missing):
-        raise GraphBreak("method", name="apply", value=function)  # torch's error
+        raise GraphBreak("method", name="apply", value=function)  # torch raises an error
     return [*args, *(tx.wrap_constant(p.default) for p in missing)]
 
 
@@ -102,7 +103,7 @@ def _is_transformed(tensor: TensorVariable) -> bool:
 
 
 def _is_differentiated(fake: torch.Tensor) -> bool:
-    """Also where a function transform wraps the tensor that autograd records."""
+    """Whether autograd records the tensor, even inside of a wrapper of a function transform."""
     while not fake.requires_grad and torch._C._functorch.is_functorch_wrapped_tensor(fake):
         fake = torch._C._functorch.get_unwrapped(fake)
     return fake.requires_grad
@@ -113,8 +114,9 @@ def _parts(tx: Interpreter, result: Variable) -> list[Variable]:
 
 
 def _interpret(tx: Interpreter, polyfill: Any, arguments: list[Variable]) -> Variable:
-    """Without gradients. What raises may do so for lack of a method of the real context, so it is left to
-    Python.
+    """Interprets a call without gradients.
+
+    Python runs a call that raises, because the error may come from a method that only the real context has.
     """
     before = torch.is_grad_enabled()
     tx.output.modes.change(tx, torch._C._set_grad_enabled, [False])
@@ -129,7 +131,7 @@ def _interpret(tx: Interpreter, polyfill: Any, arguments: list[Variable]) -> Var
 def _forward(
     tx: Interpreter, function: ClassVariable, args: list[Variable], needs: list[bool]
 ) -> tuple[Variable, Variable]:
-    """The context and the result."""
+    """The context and the result of the forward."""
     flags = TupleVariable([ConstantVariable(n) for n in needs])
     setup = ConstantVariable(_has_setup(function))
     ctx, result = _interpret(
@@ -148,7 +150,7 @@ def _inlined(tx: Interpreter, function: ClassVariable, args: list[Variable], nee
     made = subgraph.behind(output.graph, last)
     if not any(_is_recorded(node) for operation in made for node in (operation, *operation.all_input_nodes)):
         for node in [n for n in made if n.target is torch._C._set_grad_enabled]:
-            output.graph.erase_node(node)  # it makes no difference
+            output.graph.erase_node(node)  # nothing depends on it
         del output.modes.changes[states:]
     dirty = ctx.get_attr(tx, "dirty_tensors").unpack(tx)
     results = [_returned(tx, r, args, dirty) for r in _parts(tx, result)]
@@ -161,11 +163,11 @@ def _is_recorded(node: torch.fx.Node) -> bool:
 
 
 def _returned(tx: Interpreter, result: Variable, args: list[Variable], dirty: list[Variable]) -> Variable:
-    """What `apply` makes of a result: an argument that comes back is another tensor on its memory."""
+    """The result that `apply` returns. An argument that comes back becomes another tensor on its memory."""
     if not isinstance(result, TensorVariable):
         return result
     if not any(result is a for a in args):
-        if result.fake.requires_grad:  # it came from elsewhere, and `apply` detaches it in place
+        if result.fake.requires_grad:  # a tensor from elsewhere, which `apply` detaches in place
             raise GraphBreak("aliasing", what="a custom function returns a tensor that it did not make")
         return result
     if any(result is d for d in dirty):
@@ -178,11 +180,11 @@ def _returned(tx: Interpreter, result: Variable, args: list[Variable], dirty: li
     return tx.output.call_method(tx, name, [result, *rest], {})
 
 
-# --- on trial ---------------------------------------------------------------------------------------------
+# --- the trial --------------------------------------------------------------------------------------------
 
 
 class Trial:
-    """Both directions interpreted: `made` and `backward_made` are their operations, still in the graph."""
+    """Interprets forward and backward. Their operations, `made` and `backward_made`, stay in the graph."""
 
     def __init__(
         self,
@@ -219,10 +221,12 @@ class Trial:
         versions |= {made.node: made.version for made in tx.output.inputs.all[inputs:]}
         self._check_writes(versions)
         if tx.output.side_effects.change_count() != effects or len(tx.output.inputs.draws) != draws:
-            raise GraphBreak("mutation", value=f"{function.describe()} (writing what is no argument)")
+            raise GraphBreak(
+                "mutation", value=f"{function.describe()} (it writes to more than its arguments)"
+            )
 
     def told(self, tx: Interpreter, name: str) -> list[Variable]:
-        """Tensors that a method of the context was given."""
+        """The tensors that a method of the context got."""
         return self.ctx.get_attr(tx, name).unpack(tx)
 
     def _backward(self, tx: Interpreter) -> list[Variable]:
@@ -239,7 +243,7 @@ class Trial:
         )
 
     def _operations(self, last: torch.fx.Node | None) -> list[torch.fx.Node]:
-        """Those behind `last`, without the changes of grad mode around them."""
+        """The operations after `last`, without the changes of grad mode around them."""
         made = subgraph.behind(self.output.graph, last)
         setters = [n for n in made if n.target is torch._C._set_grad_enabled]
         for node in (setters[0], setters[-1]) if setters else ():
@@ -247,7 +251,7 @@ class Trial:
         return [n for n in made if not n._erased]
 
     def _check_writes(self, versions: dict[torch.fx.Node, int | None]) -> None:
-        """To arguments that the function marks as dirty alone."""
+        """Breaks if a write reaches anything but the arguments that the function marks as dirty."""
         written_to = [node for node, version in versions.items() if subgraph.version_of(node) != version]
         if not written_to and not self.dirty:
             return
@@ -260,7 +264,7 @@ class Trial:
             raise GraphBreak("mutation", value=f"an argument of {self.function.describe()}")
 
     def elsewhere(self) -> list[torch.fx.Node]:
-        """Tensors and sizes that the operations read and that are neither arguments nor made by them."""
+        """Tensors and sizes that the operations read, and that are neither arguments nor their results."""
         own = {*self.made, *self.backward_made, *self.nodes}
         read = [n for made in (*self.made, *self.backward_made) for n in made.all_input_nodes]
         read += [*self.result_nodes, *(g.node for g in self.gradients if isinstance(g, TensorVariable))]
@@ -274,7 +278,7 @@ class Trial:
         )
 
     def finish(self) -> None:
-        """Take back what only the trial needed."""
+        """Removes everything that only the trial needed."""
         self.output.drop_nodes_after(self.last)
         del self.output.modes.changes[self.states :]
         for tensor, node in zip(self.tensors, self.nodes):
@@ -287,7 +291,7 @@ def _memory(fake: torch.Tensor) -> int:
 
 @contextlib.contextmanager
 def _unseen(output: Output) -> Iterator[None]:
-    """Autograd runs the backward when the modes around the forward are left."""
+    """Hides the modes, because autograd runs the backward after the modes around the forward have ended."""
     modes, output.modes.function_modes = output.modes.function_modes, []
     try:
         yield
@@ -296,14 +300,14 @@ def _unseen(output: Output) -> Iterator[None]:
 
 
 def _gradient_like(tx: Interpreter, result: TensorVariable) -> TensorVariable:
-    """A plain tensor: autograd knows no classes."""
+    """A plain tensor, because autograd does not keep classes."""
     plain = TensorVariable(result.node, result.fake)
     grad = tx.output.call_function(tx, torch.zeros_like, [plain], {})
     assert isinstance(grad, TensorVariable)
     return grad
 
 
-#: what the text of a graph can't name, where it is an argument
+#: Arguments that the text of a graph can't name.
 FUNCTIONS = (
     types.FunctionType,
     types.MethodType,
@@ -325,14 +329,14 @@ def _as_node(tx: Interpreter, function: ClassVariable, args: list[Variable], tri
             items = tx.output.call_function(tx, apply_of(function.cls), args, {}).unpack(tx)
     for place, item in enumerate(items):
         for tensor in trial.tensors:
-            if isinstance(item, TensorVariable) and item.fake is tensor.fake:  # it was written to
+            if isinstance(item, TensorVariable) and item.fake is tensor.fake:  # the function wrote to it
                 tensor.node = item.node
                 items[place] = tensor
     return TupleVariable(items) if isinstance(trial.result, TupleVariable) else items[0]
 
 
 def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Variable]:
-    """The operations of the trial, taken out of the graph."""
+    """The results of a node that runs the operations of the trial, which move out of the graph."""
     graph, count = tx.output.graph, len(trial.result_nodes)
     told = trial.ctx.get_attr(tx, "materialize_grads")
     if (

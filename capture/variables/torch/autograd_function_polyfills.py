@@ -1,4 +1,8 @@
-"""`torch.autograd.Function` in plain Python: what its methods are given."""
+"""Calls of a custom autograd function in plain Python.
+
+In:  the class of the function, and the arguments or the gradients.
+Out: the context with the result of the forward, or the gradients of the arguments.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import torch
 
 
 class FunctionContext:
-    """The `ctx` of a custom function. What it is told is kept for
-    `capture.variables.torch.autograd_function`."""
+    """The `ctx` of a custom function.
+
+    It keeps its arguments for `capture.variables.torch.autograd_function`.
+    """
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
@@ -35,7 +41,7 @@ class FunctionContext:
 
 
 def forward(function: Any, has_setup: bool, needs_input_grad: Any, args: Any) -> Any:
-    """The context, and what the forward returns."""
+    """The context and the result of the forward."""
     ctx = FunctionContext(needs_input_grad)
     if has_setup:
         result = function.forward(*args)
@@ -46,7 +52,7 @@ def forward(function: Any, has_setup: bool, needs_input_grad: Any, args: Any) ->
 
 
 def backward(function: Any, ctx: Any, grads: Any) -> Any:
-    """The gradients of the arguments, one or a tuple."""
+    """The gradients of the arguments: one, or a tuple."""
     if function.vjp is not torch.autograd.Function.vjp:
         return function.vjp(ctx, *grads)
     return function.backward(ctx, *grads)

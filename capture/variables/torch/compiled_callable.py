@@ -1,8 +1,9 @@
-"""Calls, in captured code, of what was compiled before: by `capture.compile`, `capture.enable(...)(f)` or
-`torch.compile`.
+"""Calls of compiled callables in captured code.
 
-In:  the wrapper, or the compiled module, and its arguments.
-Out: the call of what it wraps: it becomes a part of the graph that is being made, for that graph's backend.
+In:  the wrapper or compiled module of `capture.compile`, `capture.enable(...)(f)` or `torch.compile`, and its
+     arguments.
+Out: the call of the wrapped callable. It becomes a part of the graph under construction, for that graph's
+     backend.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def is_torch_compiled(function: types.FunctionType) -> bool:
 
 
 def call_original(attribute: str) -> Any:
-    """Call what the wrapper keeps in that attribute."""
+    """A rule that calls the callable in that attribute of the wrapper."""
 
     def call(
         tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
@@ -65,12 +66,13 @@ def _original(tx: Interpreter, module: Variable) -> Variable:
     return module.get_attr(tx, "_capture_original")
 
 
-# --- compiled by the frame itself -------------------------------------------------------------------------
+# --- callables that the frame itself compiles -------------------------------------------------------------
 
 
 class CompiledVariable(Variable):
-    """`capture.compile(function, **settings)`: a call of it is a part of the graph too. `function` None: the
-    decorator.
+    """`capture.compile(function, **settings)`. A call of it is a part of the graph too.
+
+    `function` is None for the decorator.
     """
 
     mutable = True
@@ -98,8 +100,7 @@ class CompiledVariable(Variable):
         return [*([] if self.function is None else [self.function]), *self.settings.values()]
 
 
-#: settings that change nothing about a call inside of a graph, whatever they are; of the others, their values
-# decide
+#: Settings that change nothing about a call inside of a graph. The frame breaks if a call has others.
 WITHOUT_MEANING_INSIDE = frozenset(("backend", "fullgraph", "dynamic", "options"))
 
 
@@ -118,7 +119,7 @@ def compile_in_frame(
 def _compiled(tx: Interpreter, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
     given = realize(given)
     if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
-        raise GraphBreak("call", value="capture.compile of what is no function and no module")
+        raise GraphBreak("call", value="capture.compile of an object that is neither function nor module")
     return CompiledVariable(compiler, given, settings)
 
 

@@ -1,8 +1,8 @@
-"""torch's own context managers: what they do to the thread, and what they leave in the graph.
+"""torch's own context managers.
 
 In:  `__enter__` and `__exit__` of autocast, inference mode, DisableTorchFunctionSubclass.
-Out: the mode of the thread is changed for the rest of the translation; one node in the graph for each way in
-     and out; a record for the code behind the graph.
+Out: a change of the thread's mode for the rest of the translation, one node in the graph for each enter and
+     exit, and a record for the code after the graph.
 
     with torch.autocast("cpu"): y = x @ x   ->   a = _enter_autocast("cpu", ...); y = x @ x; _exit_autocast(a)
 """
@@ -34,7 +34,7 @@ NONE = ConstantVariable(None)
 
 
 class NativeContextVariable(Variable):
-    """A manager that the frame makes. `real` is one of the same kind that the translation itself has entered."""
+    """A manager that the frame makes. The translation has entered `real`, a manager of the same kind."""
 
     mutable = True
 
@@ -81,7 +81,7 @@ class NativeContextVariable(Variable):
 
 
 class InferenceContextVariable(NativeContextVariable):
-    """`torch._C._InferenceMode(mode)`: entered by being made."""
+    """`torch._C._InferenceMode(mode)`: making one enters the mode."""
 
     def __init__(self, tx: Interpreter, mode: bool) -> None:
         super().__init__(torch._C._InferenceMode, [mode])
@@ -101,8 +101,9 @@ class InferenceContextVariable(NativeContextVariable):
         return result
 
     def reconstruct(self, code: PythonCode) -> None:
-        """A manager that lives on keeps the one that it left: made again, that would change the mode of the
-        thread.
+        """Makes the manager, without a change of the thread's mode if the frame has left it.
+
+        A manager of Python may still hold the one that it left.
         """
         if self.is_left:
             code.call_object(left_inference_mode, [ConstantVariable(value) for value in self.args])
@@ -136,7 +137,7 @@ def _deterministic(tx: Interpreter, mode: Variable, *, warn_only: Variable = FAL
     return tx.output.modes.change(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
 
 
-# --- autocast: written in Python, a node in place of all that its methods change --------------------------
+# --- autocast, which is written in Python: one node replaces all changes of its methods -------------------
 
 
 def enter_autocast(
@@ -160,7 +161,7 @@ def leave_autocast(
     if held and held[-1][0] is args[0]:
         result = _inlined_without_nodes(tx, function, args)
         tx.output.modes.state_node(torch.amp.autocast_mode._exit_autocast, (held.pop()[1],))
-    else:  # entered before this graph, which changes what can be set twice
+    else:  # entered before this graph, which only makes the changes that may happen twice
         result = _inlined(tx, function, args)
         for node in [n for n in tx.output.graph.nodes if n.target in COUNTED]:
             tx.output.graph.erase_node(node)
@@ -169,12 +170,12 @@ def leave_autocast(
 
 
 def leave_nesting() -> None:
-    """The outermost region forgets its casts. Which one is the outermost is known when the code runs."""
+    """Clears the cache of casts at the end of the outermost region, which only the running code knows."""
     if torch.autocast_decrement_nesting() == 0:
         torch.clear_autocast_cache()
 
 
-#: to be done once: by the code behind the graph alone
+#: Changes that only the code after the graph does, because they must happen once.
 COUNTED = (torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache)
 
 

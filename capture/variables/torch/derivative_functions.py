@@ -1,7 +1,9 @@
-"""Functions that `torch.func.vjp` and `torch.func.linearize` return besides the results: each call is a node
-on the body that was interpreted then.
+"""Functions that `torch.func.vjp` and `torch.func.linearize` return with their results.
 
-out, pull = vjp(f, x); pull(g)    ->    vjp(x), on a body that is f; vjp_gradients(x, g), on the same body
+In:  a call of `vjp` or `linearize`, and calls of the function that it returns.
+Out: for each call a node on the body that was interpreted for the first one.
+
+    out, pull = vjp(f, x); pull(g)    ->    vjp(x), on a body that is f; vjp_gradients(x, g), on the same body
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class DerivativeFunction(Variable):
-    """`run(function, primals, args, **options)` is what a call does."""
+    """A call of it does `run(function, primals, args, **options)`."""
 
     def __init__(
         self,
@@ -62,14 +64,13 @@ class DerivativeFunction(Variable):
         return True
 
     def versions_now(self, tx: Interpreter) -> list[int | None]:
-        """How often the tensors that the body reads have been written to."""
+        """How often the program has written to the tensors that the body reads."""
         nodes = [*given_values(tx, TupleVariable(self.primals), {})[1], *self.body.lifted]
         return [subgraph.version_of(node) for node in nodes]
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        if (
-            self.versions_now(tx) != self.versions
-        ):  # Python's own keeps what it needs: the frame breaks where it is made
+        # The function that Python makes keeps the values that it needs, so the frame breaks where it is made.
+        if self.versions_now(tx) != self.versions:
             signal = GraphBreak("reconstruct", value=self)
             signal.born = self.born
             raise signal
@@ -115,7 +116,7 @@ def _vjp(tx: Interpreter, func: Variable, *primals: Variable, has_aux: Variable 
 
 @rule(torch.func.linearize)
 def _linearize(tx: Interpreter, func: Variable, *primals: Variable) -> Variable:
-    """torch calls the function twice: for the results, and to record it for the function that it returns."""
+    """torch calls the function twice: for the results, and to record it for the returned function."""
     mode = tx.output.fake_mode
     drawn, mode.has_drawn = mode.has_drawn, False
 

@@ -1,5 +1,7 @@
-"""Functions of torch that call functions of the program: `torch.cond`, `map`, `torch.utils.checkpoint`. Each
-is one node with bodies of its own.
+"""Rules for functions of torch that call functions of the program.
+
+In:  a call of `torch.cond`, `map` or `torch.utils.checkpoint`.
+Out: one node with its own bodies.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 def _cond(
     tx: Interpreter, pred: Variable, true_fn: Variable, false_fn: Variable, operands: Variable | None = None
 ) -> Variable:
-    """A predicate that is known chooses the branch now; else both become bodies."""
+    """A known predicate chooses the branch at once. Otherwise both branches become bodies."""
     operands = operands if operands is not None else TupleVariable([])
     if not isinstance(pred, TensorVariable):
         if not pred.is_constant() and not isinstance(pred, SymbolicVariable):
@@ -68,7 +70,7 @@ def _cond(
 
 
 def _check_alike(function: Variable, left: subgraph.Body, right: subgraph.Body) -> None:
-    """The results of both branches look alike: else Python raises what torch has to say."""
+    """Checks that the results of both branches look alike. If not, Python runs the call, and torch raises."""
     results = [subgraph.tensors_of(body.example) for body in (left, right)]
     alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
     if not alike or None in left.structure.others():
@@ -91,8 +93,9 @@ def _choose(
     pred: torch.Tensor,
     *tensors: torch.Tensor,
 ) -> Any:
-    """What the node does. `middle`: how many of the tensors behind the `count` operands are the left
-    branch's.
+    """The function of the node.
+
+    `middle` is the number of tensors after the `count` operands that belong to the left branch.
     """
     operands, lifted = tensors[:count], tensors[count:]
     chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
@@ -103,7 +106,7 @@ def _choose(
 
 
 class WithOtherBranch(torch.autograd.Function):
-    """The results, and a gradient of zero for what the other branch would have used."""
+    """The results, with a zero gradient for the tensors that only the other branch reads."""
 
     @staticmethod
     def forward(ctx: Any, differentiable: list[bool], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -118,7 +121,7 @@ class WithOtherBranch(torch.autograd.Function):
         return None, *grads, *(torch.zeros(s, dtype=t, device=d) for s, t, d in ctx.layouts)
 
 
-#: past `torch.autograd.Function.apply`, whose checks are for functorch
+#: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
 join = super(torch.autograd.Function, WithOtherBranch).apply
 
 
@@ -133,7 +136,7 @@ def _checkpoint(
     use_reentrant: Variable = NONE,
     **kwargs: Variable,
 ) -> Variable:
-    """Run for real, it frees what autograd would save; a compiler sees the body, and decides that for itself."""
+    """A run frees the values that autograd would save. A compiler sees the body and decides for itself."""
     if not use_reentrant.is_constant() or use_reentrant.as_constant() is None:
         raise GraphBreak("call_skipped", name="checkpoint", why="use_reentrant is not given")
     options = {"use_reentrant": use_reentrant.as_constant()}
@@ -159,7 +162,7 @@ OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "ea
 
 
 def _option(tx: Interpreter, value: Variable) -> Any:
-    """A constant, or what makes the contexts: an existing function, or a partial on one."""
+    """A constant, or a function that makes the contexts: an existing one, or a partial of one."""
     value = value.realize() if isinstance(value, LazyVariable) else value
     if isinstance(value, PartialVariable):
         args = [_option(tx, argument) for argument in value.args]
@@ -170,11 +173,11 @@ def _option(tx: Interpreter, value: Variable) -> Any:
         return value.as_constant()
     if isinstance(value, ListVariable):
         return [_option(tx, item) for item in value.items]
-    if isinstance(value, TorchFunctionVariable):  # an operator, for a policy
+    if isinstance(value, TorchFunctionVariable):  # an operator, which a policy names
         return value.real_value()
     existing = tx.output.objects.object_of(value)
     if existing is None or value.source is None:
-        raise GraphBreak("call_skipped", name="checkpoint", why="its contexts are made by the captured code")
+        raise GraphBreak("call_skipped", name="checkpoint", why="the captured code makes its contexts")
     tx.output.guarding.identity(value, existing)
     return existing
 
@@ -182,8 +185,9 @@ def _option(tx: Interpreter, value: Variable) -> Any:
 def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if not runs_for_real(subgraph.tensors_of((args, kwargs))):
-            if writes:  # running statistics and the like: they are written once more when the backward runs
-                raise UnsupportedOperatorException("a checkpoint of what writes to tensors")  # type: ignore[arg-type]
+            if writes:  # the backward writes again, for example to running statistics
+                text = "a checkpoint of a function that writes to tensors"
+                raise UnsupportedOperatorException(text)  # type: ignore[arg-type]
             return function(*args, **kwargs)
         return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
 
@@ -195,7 +199,7 @@ def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[...,
 
 @rule(map_slices)
 def _map(tx: Interpreter, function: Variable, xs: Variable, *args: Variable) -> Variable:
-    """The body on each slice of `xs` along its first dimension, and the results stacked."""
+    """Applies the body to each slice of `xs` along the first dimension, and stacks the results."""
     (given, _), nodes = given_values(tx, TupleVariable([xs, *args]), {})
     slices = subgraph.tensors_of(given[0])
     if (
@@ -224,11 +228,11 @@ def _each(
     *tensors: torch.Tensor,
     symbolic: bool = False,
 ) -> Any:
-    """What the node does. `symbolic`: its layout for any number of slices."""
+    """The function of the node. With `symbolic`, it gives the layout for any number of slices."""
     slices, rest = tensors[:count], tensors[count:]
     size = slices[0].shape[0]
     if not symbolic and not isinstance(size, int):
-        raise UnsupportedOperatorException("map over slices of which the number is not known")
+        raise UnsupportedOperatorException("map over an unknown number of slices")
     rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(1 if symbolic else size)]
     stacked = [torch.stack(column) for column in zip(*rows)]
     return structure.fill([subgraph.repeated(column, size) for column in stacked] if symbolic else stacked)

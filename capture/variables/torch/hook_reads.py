@@ -1,8 +1,10 @@
-"""Whether a function reads more than its arguments: variables of the program, which may have other values
-when it is called later.
+"""Tells whether a function reads variables of the program, which may change before it is called.
 
-def double(grad): return grad * 2           ->  False
-def scaled(grad): return grad * SCALE       ->  True
+In:  a function, or the variable of one.
+Out: True if it reads more than its arguments.
+
+    def double(grad): return grad * 2           ->  False
+    def scaled(grad): return grad * SCALE       ->  True
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 
 
 def function_that_reads_late(tx: Interpreter, hook: Variable) -> Callable[..., Any] | None:
-    """The hook as an object of Python, where it reads variables or objects of the program: made anew where
-    the frame made it from constants and from objects that exist.
+    """The hook as a Python object, if it reads variables or objects of the program; else None.
+
+    A hook made by the frame is made again from constants and existing objects.
     """
     hook = hook.realize() if isinstance(hook, LazyVariable) else hook
     try:
@@ -63,7 +66,7 @@ def _as_function(tx: Interpreter, hook: Variable) -> Callable[..., Any] | None:
 
 
 def _held(tx: Interpreter, value: Variable) -> Any:
-    """A constant, or an existing object: NotConstant for all that the frame computes or makes."""
+    """A constant or an existing object. Raises NotConstant for a value that the frame computes or makes."""
     value = value.realize() if isinstance(value, LazyVariable) else value
     if not isinstance(value, ObjectVariable | ModuleVariable):
         return value.as_constant()
@@ -99,14 +102,14 @@ MAKERS: dict[type[Variable], Callable[[Interpreter, Any], Callable[..., Any] | N
     NestedFunctionVariable: _nested,
 }
 
-#: packages whose modules, functions and classes stay what they are
+#: Packages whose modules, functions and classes do not change.
 FIXED = ("torch", "math", "operator", "_operator", "builtins")
 
 
 def reads_the_program(
     function: Callable[..., Any], fixed_cells: bool = False, seen: frozenset[int] = frozenset()
 ) -> bool:
-    """`fixed_cells`: nothing stores into the cells of its closure any more."""
+    """Whether it reads variables of the program. `fixed_cells`: no more stores go to cells of its closure."""
     if isinstance(function, functools.partial):
         held = [*function.args, *function.keywords.values()]
         return not all(map(is_fixed, held)) or reads_the_program(function.func, fixed_cells, seen)
@@ -134,7 +137,7 @@ def names_read(code: types.CodeType) -> Iterator[str]:
 
 
 def may_change(value: Any, seen: frozenset[int]) -> bool:
-    """Whether what a global variable leads to may be another value later."""
+    """Whether a later call may see another value behind a global variable."""
     if id(value) in seen:
         return False
     if not isinstance(value, CODE):
@@ -145,5 +148,5 @@ def may_change(value: Any, seen: frozenset[int]) -> bool:
     return not callable(value) or reads_the_program(value, seen=seen)
 
 
-#: modules, classes and functions
+#: Modules, classes and functions.
 CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)

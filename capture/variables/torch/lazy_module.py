@@ -1,11 +1,11 @@
 """Modules whose parameters get their sizes from the first input (`nn.LazyLinear`).
 
-In:  a call of such a module, met in a frame.
-Out: `Uninitialized`: translation is given up; whoever asked for it runs the module's own initialization and
-     starts again.
+In:  a call of such a module in a frame.
+Out: `Uninitialized`, which ends the translation. The caller runs the module's own initialization and
+     translates the frame again.
 
-Python initializes the module in that call, so doing it ahead of the frame changes nothing as long as the
-frame has drawn no random numbers before.
+Python would initialize the module in that call. An initialization before the frame changes nothing, as long
+as the frame has not drawn random numbers before the call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _left_to_python: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
 
 
 def _initialize(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What the module's hook does before the first call. Where that raises (it may want values), the call is
-    Python's.
+    """Does what the module's hook does before the first call.
+
+    If that raises (it may need values), Python runs the call.
     """
     undo = _restorer(module)
     try:
@@ -46,7 +47,7 @@ def _initialize(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
 
 
 def _restorer(module: torch.nn.Module) -> Callable[[], None]:
-    """Takes back what an initialization did before it raised."""
+    """A function that undoes an initialization that raised."""
     attributes = dict(module.__dict__)
     tables = {name: dict(attributes[name]) for name in ("_parameters", "_buffers", "_modules")}
     tensors = [t for name in ("_parameters", "_buffers") for t in tables[name].values() if is_lazy(t)]
@@ -68,8 +69,9 @@ def _restorer(module: torch.nn.Module) -> Callable[[], None]:
 def check_initialized(
     tx: Interpreter, module: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> None:
-    """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of
-    the frame.
+    """Raises Uninitialized for a lazy module that this call would initialize.
+
+    It does so only if the initialization can happen before the frame.
     """
     if not isinstance_raw(module, LazyModuleMixin) or module in _left_to_python:
         return
@@ -83,7 +85,7 @@ def check_initialized(
 
 
 def _without_data(value: Variable) -> Any:
-    """The argument as an initialization may look at it: sizes and dtypes, no values."""
+    """The argument as an initialization sees it: sizes and dtypes, no values."""
     if isinstance(value, TensorVariable):
         shape = [_present(size) for size in value.fake.shape]
         if None in shape:
@@ -95,7 +97,8 @@ def _without_data(value: Variable) -> Any:
 
 
 def _present(size: Any) -> Any:
-    """A symbol's value at this call. (Translation starts again: there is nothing that a guard would protect.)
-    None where only a run knows it.
+    """The value of a symbol in this call; None if only a run knows it.
+
+    It needs no guard, because translation starts again.
     """
     return size.node.hint if isinstance(size, torch.SymInt) else size

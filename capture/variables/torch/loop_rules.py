@@ -1,8 +1,10 @@
-"""Loops of torch that call functions of the program: `while_loop`, `scan`, `associative_scan`; regions that
-are to be compiled once. One node each, which runs the loop in Python on bodies that were interpreted once.
+"""Rules for loops of torch that call functions of the program, and for regions that are compiled once.
 
-    scan(lambda carry, row: (carry + row, carry * row), zeros, x)    ->    scan(zeros, x), on a body that
-        calls add and mul
+In:  a call of `while_loop`, `scan`, `associative_scan` or a nested region.
+Out: one node. It runs the loop in Python on bodies that were interpreted once.
+
+    scan(lambda carry, row: (carry + row, carry * row), zeros, x)
+        ->    scan(zeros, x), on a body that calls add and mul
 """
 
 from __future__ import annotations
@@ -35,14 +37,15 @@ from capture.variables.torch.transforms import (
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
-LONG = 64  # steps that are compiled one by one; longer loops run in Python
+LONG = 64  # the most steps that a compiler unrolls; longer loops run in Python
 Tensors = list[torch.Tensor]
 RunBody = Callable[..., tuple[torch.Tensor, ...]]
 
 
 def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = False) -> None:
-    """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows
-    how often the loop runs.
+    """Breaks if an iteration changes the form of the carried values.
+
+    With `gradients_too` it also compares `requires_grad`, because the number of iterations is unknown.
     """
     pairs = zip(subgraph.tensors_of(before), subgraph.tensors_of(after))
     alike = subgraph.Structure(before).matches(subgraph.Structure(after)) and all(
@@ -50,13 +53,13 @@ def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = Fal
         for a, b in pairs
     )
     if not alike:
-        raise GraphBreak("call", value=f"{what} of a function that changes the form of what it carries")
+        raise GraphBreak("call", value=f"{what} of a function that changes the form of the carried values")
 
 
 def only_tensors(what: str, tree: Any) -> Tensors:
     leaves = pytree.tree_leaves(tree)
     if not leaves or not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
-        raise GraphBreak("call", value=f"{what} of what is no tensor")
+        raise GraphBreak("call", value=f"{what} of values that are no tensors")
     return leaves
 
 
@@ -88,7 +91,8 @@ def _loop(
     *tensors: torch.Tensor,
 ) -> Any:
     if not runs_for_real(list(tensors)):
-        raise UnsupportedOperatorException("while_loop: how often it runs depends on values")  # type: ignore[arg-type]
+        text = "while_loop: the number of iterations depends on values"
+        raise UnsupportedOperatorException(text)  # type: ignore[arg-type]
     carried, lifted = tensors[:count], tensors[count:]
     first = True
     while condition(*carried, *lifted[:middle])[0]:
@@ -100,10 +104,10 @@ def _loop(
 
 
 def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, Any]:
-    """The dimension and its size, the same for all tensors; a size may be a symbol."""
+    """The dimension, and its size, which is the same for all tensors and may be a symbol."""
     tensors = only_tensors(what, trees)
     if not isinstance(dim, int) or any(not -t.ndim <= dim < t.ndim for t in tensors):
-        raise GraphBreak("call", value=f"{what} over a dimension that is not there")
+        raise GraphBreak("call", value=f"{what} over a dimension that does not exist")
     size = tensors[0].shape[dim]
     if any(tensor.shape[dim] != size for tensor in tensors) or size == 0:
         raise GraphBreak("call", value=f"{what} of tensors that do not match")
@@ -152,7 +156,7 @@ def _scan_rows(
     *tensors: torch.Tensor,
     symbolic: bool = False,
 ) -> Any:
-    """`symbolic`: the layout of what it gives for any number of steps from 2 on."""
+    """The function of the node. With `symbolic`, it gives the layout for any number of steps from 2 on."""
     carry, xs, lifted = tensors[:count], tensors[count : count + rows], tensors[count + rows :]
     outs: dict[int, tuple[torch.Tensor, ...]] = {}
     flags: list[list[bool]] = []
@@ -161,7 +165,7 @@ def _scan_rows(
         carry, outs[step] = results[:count], results[count:]
         flags.append([t.requires_grad for t in results])
     if symbolic and flags[1] != flags[2]:
-        raise GraphBreak("call", value="scan whose results require grad from some step on")
+        raise GraphBreak("call", value="scan with results that require grad only after some steps")
     stacked = [torch.stack(column) for column in zip(*(outs[step] for step in sorted(outs)))]
     if symbolic:
         stacked = [subgraph.repeated(column, xs[0].shape[dim]) for column in stacked]
@@ -173,8 +177,9 @@ def steps_of(size: int, reverse: bool) -> list[int]:
 
 
 def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
-    """`run` for a node: a compiler takes short loops apart. The argument at `place` has the size that says
-    how many steps there are.
+    """`run` for a node. A compiler unrolls short loops.
+
+    The size of the argument at `place` is the number of steps.
     """
 
     def limited(*tensors: torch.Tensor) -> Any:
@@ -198,12 +203,13 @@ def _associative_scan(
     reverse: Variable = FALSE,
     combine_mode: Variable = ConstantVariable("pointwise"),
 ) -> Variable:
-    """In the order of the elements: torch combines pairs first, which an associative function can't tell but
-    for rounding.
+    """Combines the elements in order.
+
+    torch combines pairs first. For an associative function only the rounding differs.
     """
     if combine_mode.as_constant() != "generic":
         raise GraphBreak(
-            "call", value="associative_scan with pointwise functions, which is for other devices"
+            "call", value="associative_scan with pointwise functions, which only other devices support"
         )
     (given, _), nodes = given_values(tx, TupleVariable([xs]), {})
     where, size = slices_of("associative_scan", given, dim.as_constant())
@@ -247,7 +253,7 @@ def _combine(
 
 @rule(invoke_subgraph_placeholder)
 def _region(tx: Interpreter, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
-    """A call of what `torch.compiler.nested_compile_region` made."""
+    """A call of a function that `torch.compiler.nested_compile_region` made."""
     return _called(tx, "invoke_subgraph", function, args, kwargs)
 
 
@@ -261,7 +267,7 @@ def _wrap(
 def _called(
     tx: Interpreter, name: str, function: Variable, args: tuple[Variable, ...], kwargs: dict[str, Variable]
 ) -> Variable:
-    """A node that calls the function once, as it stands there."""
+    """A node that calls the function once, without a transform."""
     bound = Bound(function, [a if is_object(tx, a) else None for a in args])
     plain = [a for a in args if not is_object(tx, a)]
     given, nodes = given_values(tx, TupleVariable(plain), kwargs)
@@ -272,13 +278,13 @@ def _called(
 
 
 def is_object(tx: Interpreter, value: Variable) -> bool:
-    """Modules and the like: known to the body as they are."""
+    """Whether the body takes the value as the object that it is, like a module."""
     value = tx.output.objects.resolve(value)
     return issubclass(value.python_type(), torch.nn.Module)
 
 
 class Bound(Variable):
-    """`function` with some of its positional arguments given; None: those that come with the call, in order."""
+    """`function` with some of its positional arguments. A None stands for the next argument of the call."""
 
     def __init__(self, function: Variable, fixed: list[Variable | None]) -> None:
         super().__init__(None)

@@ -1,9 +1,10 @@
-"""Forward hooks of nn.Modules, found by their places: the ids under which a module keeps them are other ones
-in each module.
+"""Forward hooks of nn.Modules, found by their places.
 
-In:  a module with hooks, as `ModuleVariable.call` finds it.
-Out: a call with guards on the hooks and their order, not on their ids; None where ids matter or the frame
-     changed hooks (`_call_impl` is interpreted then).
+A module keeps its hooks under ids, and these ids differ from module to module.
+
+In:  a module with hooks, from `ModuleVariable.call`.
+Out: a call with guards on the hooks and their order, not on their ids. None if ids matter or if the frame
+     changed hooks. In that case `_call_impl` is interpreted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from capture.variables.torch.nn_module import ModuleVariable
     from guards.sources import Source
 
-#: dicts of a module that, with something in them, make `_call_impl` do more than call hooks in their order
+#: Dicts of a module. If one is not empty, `_call_impl` does more than call the hooks in order.
 BY_ID = ("_forward_hooks_always_called", "_backward_hooks", "_backward_pre_hooks")
 AFTER = ("_forward_hooks", "_forward_hooks_with_kwargs")
 GLOBAL = (
@@ -40,7 +41,7 @@ GLOBAL = (
 def call_with_hooks(
     tx: Interpreter, module: ModuleVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
-    """The hooks' lengths are guarded by `ModuleVariable.has_hooks` already."""
+    """The call with its hooks. `ModuleVariable.has_hooks` guards the numbers of hooks already."""
     if not all(_is_empty(tx, module, name) for name in BY_ID):
         return None
     if not all(_globally_empty(tx, name) for name in GLOBAL):
@@ -53,7 +54,7 @@ def call_with_hooks(
 
 
 def hooks_after(tx: Interpreter, module: ModuleVariable) -> Variable | None:
-    """A tuple of the hooks to call behind `forward`; None where they are not known."""
+    """A tuple of the hooks to call after `forward`. None if they are not known."""
     known = _globally_empty(tx, "_global_forward_hooks")
     return _in_order(tx, module, *AFTER) if known else None
 
@@ -63,7 +64,7 @@ def _held(module: ModuleVariable, name: str) -> Any:
 
 
 def _unchanged(tx: Interpreter, held: Any, source: Source | None) -> bool:
-    """Whether the dict is as it was at entry; its length is guarded."""
+    """Whether the dict is the same as at entry. Its length is guarded."""
     if not isinstance(held, dict) or tx.output.objects.changed_dict(held) is not None:
         return False
     if source is not None:
@@ -86,8 +87,9 @@ def _source_of(module: ModuleVariable, name: str) -> Source | None:
 
 
 def _in_order(tx: Interpreter, module: ModuleVariable, name: str, name_of_marks: str) -> Variable | None:
-    """A tuple of (hook, does it take keywords); the latter have their ids, the same objects, in a second
-    dict.
+    """A tuple of pairs: a hook, and whether it takes keywords.
+
+    A second dict has the ids of the hooks with keywords, as the same objects.
     """
     held, marks = _held(module, name), _held(module, name_of_marks)
     source, source_of_marks = _source_of(module, name), _source_of(module, name_of_marks)
@@ -99,7 +101,7 @@ def _in_order(tx: Interpreter, module: ModuleVariable, name: str, name_of_marks:
         return None
     if source is not None and source_of_marks is not None:
         for index, place in enumerate(marked):
-            # two places of one dict never hold equal ids: with all marks assigned, no other hook is marked
+            # Two places of a dict never hold equal ids. Each mark has its place, so no other hook is marked.
             key = DictKeySource(source, place)  # type: ignore[arg-type]
             tx.output.guarding.same_object(key, DictKeySource(source_of_marks, index))
     pairs: list[Variable] = []

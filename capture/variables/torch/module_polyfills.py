@@ -1,7 +1,9 @@
-"""A call of an nn.Module with forward hooks, as `nn.Module._call_impl` does it, but without a look at the ids
-of the hooks.
+"""The call of an nn.Module with forward hooks, without a look at the ids of the hooks.
 
-Ids are numbers that the whole process counts: two modules with the same hooks never have the same ones.
+In:  the module, its hooks, and the arguments.
+Out: the result, as `nn.Module._call_impl` gives it.
+
+Ids are numbers that the whole process counts. So two modules with the same hooks never have the same ids.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from torch.nn.modules import module as nn_module
 
 
 def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any, kwargs: Any) -> Any:
-    """Of a module that has no backward hooks, nor any that are called behind an exception. `before`: hook,
-    does it take keywords.
+    """Calls a module without backward hooks, and without hooks that run after an exception.
+
+    `before` has pairs: a hook, and whether it takes keywords.
     """
     result, started = None, []
     try:
@@ -24,7 +27,8 @@ def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any
                 if given is not None:
                     if not isinstance(given, tuple) or len(given) != 2:
                         raise RuntimeError(
-                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs),"
+                            f" but got {given}."
                         )
                     args, kwargs = given
             else:
@@ -39,7 +43,7 @@ def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any
                 result = given
         return result
     except Exception:
-        # registered by what ran meanwhile
+        # A hook or `forward` may have registered such hooks since.
         if nn_module._global_forward_hooks_always_called or module._forward_hooks_always_called:
             call_behind_exception(module, args, kwargs, result, started)
         raise
@@ -66,13 +70,14 @@ def call_behind_exception(module: Any, args: Any, kwargs: Any, result: Any, star
                 result = given
         except Exception as error:
             warnings.warn(
-                f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {error}",
+                f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced"
+                f" as another error was raised in forward: {error}",
                 stacklevel=2,
             )
 
 
 def hooks_after(module: Any) -> tuple[tuple[Any, bool], ...]:
-    """The forward hooks as they stand now, `forward` may have changed them; and whether each takes keywords."""
+    """The present forward hooks (`forward` may have changed them), and whether each takes keywords."""
     return by_id(module)
 
 

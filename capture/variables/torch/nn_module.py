@@ -1,5 +1,8 @@
-"""nn.Module instances: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`, and
-whose call goes to `forward`.
+"""Instances of nn.Module.
+
+In:  attributes and calls of a module in the frame.
+Out: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`. A call goes to
+     `forward`.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ GLOBAL_HOOKS = (
     "_global_backward_pre_hooks",
 )
 
-# As torch has them: a program may put others in their places.
+# torch's own methods. A program may replace them.
 MODULE_CALL = torch.nn.Module.__call__
 MODULE_CALL_IMPL = torch.nn.Module._call_impl
 MODULE_GETATTR = torch.nn.Module.__getattr__
@@ -52,7 +55,7 @@ class ModuleVariable(ObjectVariable):
         return super().get_attr(tx, name)
 
     def registered(self, tx: Interpreter, name: str) -> Variable | None:
-        """What `nn.Module.__getattr__` finds."""
+        """The attribute that `nn.Module.__getattr__` finds. None if no registry has it."""
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
             held = namespace.get(registry) if namespace is not None else None
@@ -111,7 +114,7 @@ class ModuleVariable(ObjectVariable):
         return self.get_attr(tx, "forward").call(tx, args, kwargs)
 
     def has_hooks(self, tx: Interpreter) -> bool:
-        """Guards on what it finds."""
+        """Whether the module has hooks, or all modules have. Guards check the answer."""
         namespace = instance_dict(self.value) or {}
         found = False
         for name in INSTANCE_HOOKS:
@@ -132,7 +135,7 @@ class ModuleVariable(ObjectVariable):
 
 
 def module_get_attribute(tx: Interpreter, owner: Any, name: Variable) -> Variable:
-    """`nn.Module.__getattr__(owner, name)` called by an override."""
+    """`nn.Module.__getattr__(owner, name)`, which an override calls."""
     key = name.as_constant()
     found = owner.registered(tx, key)
     if found is None:
@@ -141,7 +144,7 @@ def module_get_attribute(tx: Interpreter, owner: Any, name: Variable) -> Variabl
 
 
 def module_set_attribute(tx: Interpreter, owner: Any, name: Variable, value: Variable) -> Variable:
-    """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
+    """`nn.Module.__setattr__(owner, name, value)`. torch's code is inlined if it changes a registry."""
     value = realize(value)
     registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
         isinstance(value, TensorVariable) and any(has_mark(tx, value, kind) for kind in MARKS)

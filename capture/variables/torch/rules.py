@@ -1,4 +1,8 @@
-"""Parts of torch's Python libraries (`torch.distributions`, `torch.nn`) that only Python could follow."""
+"""Rules for parts of torch's Python libraries (`torch.distributions`, `torch.nn`) that can't be interpreted.
+
+In:  a call of such a function.
+Out: a variable, or a node of the graph.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,7 @@ if TYPE_CHECKING:
 
 @rule(_lazy_property_and_property)
 def _lazy_property_of_class(tx: Interpreter, wrapped: Variable) -> Variable:
-    """A lazy property asked of its class. Whoever asks wants to know that it is one, so one object does for
-    all.
-    """
+    """A lazy property read from its class. The caller only checks its type, so one object is enough."""
     made = _lazy_property_and_property(wrapped.real_value())
     return tx.wrap(made, ConstantSource(made))
 
@@ -40,7 +42,8 @@ def _buffer(tx: Interpreter, data: Variable, *, persistent: Variable = ConstantV
 
 @late_rule("torch._dynamo._trace_wrapped_higher_order_op", "ModIndex.apply")
 def _index_of_tensors(tx: Interpreter, cls: Variable, tensor: Variable, indices: Variable) -> Variable:
-    """What `TransformGetItemToIndex` makes of `tensor[...]`: the operator, with a backward that is written
-    apart for torch's own tracers.
+    """The operator that `TransformGetItemToIndex` makes of `tensor[...]`.
+
+    torch has another backward of it, written for its own tracers.
     """
     return tx.output.call_function(tx, torch.ops.aten.index, [tensor, indices], {})

@@ -1,4 +1,8 @@
-"""torch's own functions: graph operations, constants, changes of state."""
+"""torch's own functions.
+
+In:  a function of torch and its arguments.
+Out: an operation of the graph, a constant, or a change of state.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +26,16 @@ from capture.variables.tensors.tensor import TensorVariable
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
-#: constants that are computed of sizes: of symbols too, where some of them are
+#: Functions whose constant result depends on sizes. They also take symbols.
 OF_SIZES = frozenset([torch.broadcast_shapes])
 
 
-#: Python functions of torch that call an argument -> its name: interpreted where it is given
+#: Python functions of torch that call an argument, and its name. They are interpreted if the argument is
+#: given.
 CALL_AN_ARGUMENT = {torch.nn.functional.triplet_margin_with_distance_loss: "distance_function"}
 
 
-#: operations that do otherwise by a setting of the process which no other guard looks at -> what reads that
+#: Operations that depend on a setting of the process without another guard, and functions that read it.
 DEPENDS_ON = {
     torch.nn.functional.scaled_dot_product_attention: (
         torch._C._get_flash_sdp_enabled,

@@ -1,13 +1,13 @@
-"""Function transforms: `torch.func.vmap`, `grad`, `jacrev` and their kin, nested too.
+"""Function transforms: `torch.func.vmap`, `grad`, `jacrev` and similar functions, also nested.
 
-In:  `vmap(f, in_dims)(x)` and the like.
-Out: one node, which carries out the transform on a body: what `f` does, in a graph of its own
+In:  `vmap(f, in_dims)(x)` and similar calls.
+Out: one node. It applies the transform to a body, which has the operations of `f` in a separate graph
      (`capture.variables.tensors.subgraph`).
 
     vmap(grad(lambda row: row.sin().sum()))(x)    ->    vmap(x), on a body that calls grad, on a body that
                                                         calls sin and sum
 
-At translation time the transform itself runs, on fake tensors, with the interpreter in place of `f`: so
+At translation time the transform itself runs on fake tensors, and calls the interpreter in place of `f`. So
 torch's own rules decide about levels, structures and errors.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """`torch.func.grad`, but for its wrapper for torch.compile (which imports that)."""
+    """`torch.func.grad` without its wrapper for torch.compile, which would import torch.compile."""
     return lambda *args, **kwargs: eager_transforms.grad_impl(func, argnums, has_aux, args, kwargs)
 
 
@@ -45,7 +45,7 @@ def _grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Calla
     return lambda *args, **kwargs: eager_transforms.grad_and_value_impl(func, argnums, has_aux, args, kwargs)
 
 
-#: what makes a function of a function -> what a node runs for it
+#: Transforms, and the functions that a node runs for them.
 TRANSFORMS: dict[Any, Callable[..., Any]] = {
     torch.func.vmap: torch.func.vmap,
     torch.vmap: torch.vmap,
@@ -102,7 +102,7 @@ def no_tensor(value: TensorVariable) -> Any:
     raise GraphBreak("not_a_graph_argument", value=value)
 
 
-#: bodies of one node
+#: The most bodies of one node.
 MAX_CALLS = 32
 
 Apply = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -117,8 +117,10 @@ def transformed(
     kwargs: dict[str, Variable],
     keep: list[subgraph.Body] | None = None,
 ) -> Variable:
-    """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has
-    a body of its own, since the function may do something else by then. `keep`: where to leave the bodies.
+    """A node for `apply(function)(*args, **kwargs)`.
+
+    A transform may call the function again, for each chunk of a batch. Each call has its own body, because
+    the function may do something else each time. The bodies are added to `keep`.
     """
     bodies = keep if keep is not None else []
     given, nodes = given_values(tx, args, kwargs)
@@ -138,11 +140,11 @@ def transformed(
 def given_values(
     tx: Interpreter, args: Variable, kwargs: dict[str, Variable]
 ) -> tuple[tuple[Any, Any], list[torch.fx.Node]]:
-    """The arguments with fake tensors, and the nodes of those."""
+    """The arguments with fake tensors, and the nodes of the tensors."""
     nodes: list[torch.fx.Node] = []
 
     def take(tensor: TensorVariable) -> torch.Tensor:
-        if tensor.cls is not torch.Tensor:  # results would be of the class
+        if tensor.cls is not torch.Tensor:  # the results would have that class too
             raise GraphBreak("subclass", value=tensor.cls.__name__)
         nodes.append(tensor.node)
         return tensor.fake
@@ -163,14 +165,14 @@ def transform_node(
     example: Any,
     returned: Iterable[TensorVariable] = (),
 ) -> Variable:
-    """`returned`: arguments that may be among the results as they are."""
+    """A node that applies a transform to bodies. `returned`: arguments that may be among the results."""
     run = functools.partial(run_bodies, apply, bodies_to_run(bodies), subgraph.Structure(given), len(nodes))
     taken = [*nodes, *(n for body in bodies for n in body.lifted)]
     return subgraph.call_node(tx, name, run, taken, example, returned)
 
 
 def check_results(function: Variable, body: subgraph.Body) -> None:
-    """A result that the body reads from outside would be another object behind the node."""
+    """Breaks if a result is a tensor that the body reads from outside: the node would give another object."""
     lifted = [node.meta["example_value"] for node in body.lifted]
     if any(result is tensor for result in subgraph.tensors_of(body.example) for tensor in lifted):
         raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
@@ -192,7 +194,7 @@ def on_fakes(tx: Interpreter, name: str, call: Callable[[], Any]) -> Any:
         mode.allow_meta = before
 
 
-#: a body, the form of its result, and how many tensors it takes besides its arguments
+#: A body, the form of its result, and the number of tensors that it takes after its arguments.
 RunBody = tuple[torch.fx.GraphModule, subgraph.Structure, int]
 
 
@@ -203,7 +205,7 @@ def bodies_to_run(bodies: list[subgraph.Body]) -> list[RunBody]:
 def run_bodies(
     apply: Apply, bodies: list[RunBody], given: subgraph.Structure, count: int, *tensors: torch.Tensor
 ) -> Any:
-    """What the node does. Several bodies: one for each call."""
+    """The function of the node. Each call of the transform takes the next body."""
     args, kwargs = given.fill(tensors[:count])
     rest = iter(tensors[count:])
     parts = [(body, results, tuple(itertools.islice(rest, lifted))) for body, results, lifted in bodies]
@@ -241,10 +243,9 @@ def _jvp(
     return transformed(tx, "jvp", apply, func, TupleVariable([primals, tangents]), {})
 
 
-# --- transforms that were applied outside -----------------------------------------------------------------
+# --- transforms that code outside of the frame applied ----------------------------------------------------
 
-#: what makes a function of a function, the name of that function inside of it, and the names by which it
-# holds the options
+#: A transform, the name of the function inside of it, and the names of the variables that hold its options.
 MAKERS: list[tuple[Any, str, tuple[str, ...]]] = [
     (torch.vmap, "wrapped", ("in_dims", "out_dims", "randomness", "chunk_size")),
     (torch.func.grad, "wrapper", ("argnums", "has_aux")),

@@ -1,4 +1,8 @@
-"""Wrappers of torch, written without what they do for torch.compile or for a profiler."""
+"""Wrappers of torch in plain Python, without their work for torch.compile or for a profiler.
+
+In:  a call of such a wrapper.
+Out: the same result.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,12 @@ def remove_hook(handle: Any) -> None:
 
 
 def assertion(condition: Any, message: Any) -> None:
-    """`torch._assert`, as the statement."""
+    """`torch._assert` as a statement."""
     assert condition, message
 
 
 class ProfilerRange:
-    """Stands for `record_function` inside of a graph, where a range would contain nothing."""
+    """Stands for `record_function` in a graph, where a range would contain nothing."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
@@ -78,8 +82,9 @@ def as_manager(device: torch.device) -> OnDevice:
 
 
 def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
-    """`torch.masked._ops._combine_input_and_mask` of a plain tensor: without the class that it makes for
-    masked tensors.
+    """`torch.masked._ops._combine_input_and_mask` of a plain tensor.
+
+    It does without the class that torch makes for masked tensors.
     """
     if mask is None:
         return input
@@ -88,8 +93,10 @@ def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
 
 
 def group_tensors(lists: Any, with_indices: bool, /) -> dict[Any, tuple[list[list[Any]], list[int]]]:
-    """`torch._C._group_tensors_by_device_and_dtype`: the items of all lists, by the device and dtype of those
-    in the first; the key met last comes first.
+    """`torch._C._group_tensors_by_device_and_dtype`: the items of all lists, in groups.
+
+    The device and dtype of the item in the first list are the key. The key that comes last is the first
+    group.
     """
     indices: dict[Any, list[int]] = {}
     for index, tensor in enumerate(lists[0]):

@@ -1,9 +1,10 @@
-"""torch's own Python wrappers around a user's call: optimizer steps, profiler ranges, functions kept from
-torch.compile.
+"""Rules for torch's own Python wrappers around a call of the user.
 
-In:  calls of these functions and classes, found by the function, or by the code that all wrappers made by one
+These are optimizer steps, profiler ranges, and functions that torch.compile leaves alone.
+
+In:  a call of such a function or class. It is found by the function, or by the code that all wrappers of one
      decorator share.
-Out: their meaning without what they do for torch.compile alone (some import it, which takes seconds).
+Out: the call without the work for torch.compile. (Some wrappers import it, which takes seconds.)
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def inner_code(function: Any, name: str) -> types.CodeType:
 def _optimizer_method(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
+    """`Optimizer.step` and similar methods. They run with the grad mode that the optimizer needs."""
     method = function.closure_value(tx, "func")
     return tx.wrap_function(wrapper_polyfills.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
 
@@ -58,7 +59,7 @@ def _optimizer_method(
 def _kept_from_compilers(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`torch._disable_dynamo`: a break, but for what is plain Python."""
+    """`torch._disable_dynamo`. It breaks, except for functions that are plain Python."""
     wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
     if wrapped.__qualname__ not in PLAIN_PYTHON:
         raise GraphBreak("call_disabled", name=wrapped.__qualname__)
@@ -72,7 +73,7 @@ def _assertion(
 
 
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
-    """Made by `torch.compiler.disable`."""
+    """Whether `torch.compiler.disable` made the function."""
     return (
         function.__dict__.get("_torchdynamo_disable") is True
         and "_torchdynamo_orig_callable" in function.__dict__
@@ -82,8 +83,9 @@ def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
 def kept_from_torch_compile(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used
-    anywhere in the process.
+    """Breaks, as in torch.compile, except for parts of optimizers.
+
+    torch.compile disables these after its first use in the process.
     """
     original = function.function.__dict__["_torchdynamo_orig_callable"]
     if not (original.__module__ or "").startswith("torch.optim."):
@@ -92,8 +94,9 @@ def kept_from_torch_compile(
 
 
 def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
-    """torch.compile, once used anywhere in the process, wraps `nn.Module.__init__` and `__setstate__` to note
-    which modules are made by then.
+    """Whether it is a wrapper of `nn.Module.__init__` or `__setstate__`.
+
+    torch.compile makes these after its first use in the process, to note which modules exist then.
     """
     return function.__module__ == "torch._dynamo.mutation_guard" and function.__name__.startswith("patched_")
 
@@ -101,12 +104,12 @@ def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
 def without_the_tag(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """The method itself; the note is torch.compile's own."""
+    """Calls the wrapped method. Only torch.compile needs the note."""
     wrapped = function.function.__name__.removeprefix("patched_")
     return function.closure_value(tx, wrapped).call(tx, args, kwargs)
 
 
-#: (did torch.compile make this function, what its call does)
+#: Pairs: whether torch.compile made the function, and the rule for its call.
 OF_TORCH_COMPILE = (
     (is_kept_from_torch_compile, kept_from_torch_compile),
     (is_tagged_by_torch_compile, without_the_tag),
@@ -114,7 +117,7 @@ OF_TORCH_COMPILE = (
 
 PLAIN_PYTHON = ("Optimizer.zero_grad",)
 
-#: code of a wrapper -> what a call of it does
+#: The code of a wrapper, and the rule for its call.
 BY_CODE: dict[types.CodeType, Any] = {
     **{
         inner_code(transform, name): functools.partial(call_made, transform, options)
@@ -130,19 +133,19 @@ BY_CODE: dict[types.CodeType, Any] = {
 
 @rule(_get_value)
 def _counter_value(tx: Interpreter, value: Variable) -> Variable:
-    """A step count or the like, as the number that eager mode takes: kept in the graph."""
+    """A step count or similar tensor as the number of eager mode, kept in the graph."""
     return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
 
 
 @rule(_stack_if_compiling)
 def _numbers_of_tensors(tx: Interpreter, numbers: Variable) -> Variable:
-    """As in eager mode: a list of numbers."""
+    """A list of numbers, as in eager mode."""
     return numbers
 
 
 @rule(CustomOpDef.__call__)
 def _custom_operator(tx: Interpreter, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
-    """What `torch.library.custom_op` returns: a call of its operator."""
+    """A call of the operator of a function that `torch.library.custom_op` returns."""
     value = definition.real_value()
     tx.output.guarding.identity(definition, value)
     return tx.output.call_function(tx, value._opoverload, list(args), kwargs)
@@ -155,13 +158,13 @@ def _masked_input(tx: Interpreter, *args: Variable) -> Variable:
 
 @rule(torch._C._group_tensors_by_device_and_dtype)
 def _group_tensors(tx: Interpreter, lists: Variable, with_indices: Variable) -> Variable:
-    """Which `foreach` operators are called for, and clipping of gradients."""
+    """Groups tensors for `foreach` operators and for the clipping of gradients."""
     return tx.wrap_function(wrapper_polyfills.group_tensors).call(tx, [lists, with_indices], {})
 
 
 @rule(torch.profiler.profile, torch.autograd.profiler.profile)
 def _profile(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    """`with profile():` of which nobody reads the results has none."""
+    """`with profile():` without a name. It does nothing, because no code can read its results."""
     following = tuple(instruction.name for instruction in tx.instructions[tx.index : tx.index + 2])
     if following != dialect.ENTERS_WITH_UNNAMED or not kwargs.keys() <= WITHOUT_READERS:
         raise GraphBreak("call_skipped", name="profile", why="its results can be read")
