@@ -250,21 +250,35 @@ def hash_key(tx: Interpreter, variable: Variable, among: Iterable[Any] = ()) -> 
         variable = plain
     items = variable.hashed_items(tx)
     if items is not None:
-        try:
-            value = variable.as_constant()
-            hash(value)
-            return value
-        except NotConstant:
-            return tuple(hash_key(tx, item) for item in items)
+        return _key_of_items(tx, variable, items)
     if variable.is_constant():
-        value = variable.as_constant()
-        try:
-            hash(value)
-        except TypeError as error:
-            raise raise_new(TypeError, *error.args) from None
-        return value
+        return _key_of_constant(variable)
     if type(variable).mutable and variable.python_type().__hash__ is None:
         raise raise_new(TypeError, f"unhashable type: '{variable.python_type().__name__}'")
+    return _key_of_object(tx, variable)
+
+
+def _key_of_items(tx: Interpreter, variable: Variable, items: list[Variable]) -> Any:
+    try:
+        value = variable.as_constant()
+        hash(value)
+        return value
+    except NotConstant:
+        return tuple(hash_key(tx, item) for item in items)
+
+
+def _key_of_constant(variable: Variable) -> Any:
+    value = variable.as_constant()
+    try:
+        hash(value)
+    except TypeError as error:
+        raise raise_new(TypeError, *error.args) from None
+    return value
+
+
+def _key_of_object(tx: Interpreter, variable: Variable) -> Any:
+    import torch
+
     try:
         value = variable.real_value()
     except NotConstant:
@@ -272,13 +286,7 @@ def hash_key(tx: Interpreter, variable: Variable, among: Iterable[Any] = ()) -> 
     cls = variable.python_type()
     if variable.has_own_methods and has_own_hash(cls):
         return _hash_by_user(tx, variable, cls)
-    import torch
-
-    if (
-        (value is not None and isinstance(value, type))
-        or cls.__hash__ is object.__hash__
-        or cls is torch.Tensor
-    ):
+    if isinstance(value, type) or cls.__hash__ is object.__hash__ or cls is torch.Tensor:
         return ByIdentity(variable)
     if issubclass(cls, (torch.nn.Module, torch.Tensor)) and cls.__hash__ in (
         torch.nn.Module.__hash__,

@@ -177,45 +177,77 @@ def is_int(value: Variable) -> bool:
 
 
 def in_place_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    rule = next((rule for kinds, rule in IN_PLACE_RULES if isinstance(left, kinds)), None)
+    result = rule(tx, symbol, left, right) if rule is not None else None
+    return binary_operator(tx, symbol, left, right) if result is None else result
+
+
+def _change_array(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
+    return numpy_array.operator_on_arrays(tx, symbol, BINARY[symbol][1], [left, right])
+
+
+def _change_tensor(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
     _, function, name = BINARY[symbol]
-    if isinstance(left, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
-    if isinstance(left, TensorVariable):
-        own = left.dunder(tx, f"__i{name}__", [right])
-        if own is not None and not own.is_exactly(NotImplemented):
-            return own
-        if isinstance(right, NumpyVariable):
-            return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
-        return tx.output.call_function(tx, function, [left, right], {})
-    if isinstance(left, ObjectVariable):
-        if left.has_class_attribute(f"__i{name}__"):
-            result = left.call_method(tx, f"__i{name}__", [right], {})
-            if not result.is_exactly(NotImplemented):
-                return result
-        return binary_operator(tx, symbol, left, right)
-    if isinstance(left, (ListVariable, DequeVariable)) and symbol in ("+", "*"):
-        answer = _answer_before_sequence(tx, symbol, function, left, right)
-        if answer is not None:
-            return answer
-    if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
-        return left.call_method(tx, "__iadd__", [right], {})
-    if symbol == "*" and isinstance(left, (ListVariable, DequeVariable)):
-        items = repeated(left, right.plain_argument()) if is_int(right) else None
-        if items is None:
-            return binary_operator(tx, symbol, left, right)
-        change(tx, left)
-        left.items[:] = items
-        if isinstance(left, DequeVariable):
-            left.trim()
-        return left
-    if isinstance(left, SetVariable) and not isinstance(plain_operand(right, f"__r{name}__"), SetVariable):
-        return binary_operator(tx, symbol, left, right)
-    if left.python_type() is frozenset:
-        return binary_operator(tx, symbol, left, right)
-    if isinstance(left, (SetVariable, DictVariable)) and symbol in IN_PLACE_METHODS:
-        left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
-        return left
-    return binary_operator(tx, symbol, left, right)
+    own: Variable | None = left.dunder(tx, f"__i{name}__", [right])
+    if own is not None and not own.is_exactly(NotImplemented):
+        return own
+    if isinstance(right, NumpyVariable):
+        return _change_array(tx, symbol, left, right)
+    return tx.output.call_function(tx, function, [left, right], {})
+
+
+def _change_object(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable | None:
+    method = f"__i{BINARY[symbol][2]}__"
+    if not left.has_class_attribute(method):
+        return None
+    result: Variable = left.call_method(tx, method, [right], {})
+    return None if result.is_exactly(NotImplemented) else result
+
+
+def _change_sequence(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable | None:
+    if symbol not in ("+", "*"):
+        return None
+    answer = _answer_before_sequence(tx, symbol, BINARY[symbol][1], left, right)
+    if answer is not None:
+        return answer
+    if symbol == "+":
+        result: Variable = left.call_method(tx, "__iadd__", [right], {})
+        return result
+    if not is_int(right):
+        return None
+    items = repeated(left, right.plain_argument())
+    change(tx, left)
+    left.items[:] = items
+    if isinstance(left, DequeVariable):
+        left.trim()
+    changed: Variable = left
+    return changed
+
+
+def _change_set(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable | None:
+    reflected = f"__r{BINARY[symbol][2]}__"
+    if not isinstance(plain_operand(right, reflected), SetVariable) or left.python_type() is frozenset:
+        return None
+    return _change_by_method(tx, symbol, left, right)
+
+
+def _change_by_method(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable | None:
+    if symbol not in IN_PLACE_METHODS:
+        return None
+    left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
+    changed: Variable = left
+    return changed
+
+
+#: for the kind of the left operand; where a rule gives None, the operator makes a new value
+IN_PLACE_RULES: list[tuple[Any, Callable[[Interpreter, str, Any, Variable], Variable | None]]] = [
+    (NumpyVariable, _change_array),
+    (TensorVariable, _change_tensor),
+    (ObjectVariable, _change_object),
+    ((ListVariable, DequeVariable), _change_sequence),
+    (SetVariable, _change_set),
+    (DictVariable, _change_by_method),
+]
 
 
 def _answer_before_sequence(

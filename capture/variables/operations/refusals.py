@@ -33,7 +33,7 @@ from capture.variables.objects.type_object import ClassVariable
 from guards.sources import HEAP_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from capture.report.break_reasons import GraphBreak
     from capture.variables.core.protocols import Interpreter
@@ -153,31 +153,61 @@ def copy_of(tx: Interpreter, variable: Variable, memo: dict[Variable, Any]) -> A
     variable = variable.realize() if isinstance(variable, LazyVariable) else variable
     if variable in memo:
         return memo[variable]
-    kind = type(variable)
-    items = variable.children()
-    if len(items) > MOST_ITEMS or len(memo) > MOST_ITEMS:
+    copier = COPIERS.get(type(variable))
+    if copier is None or len(variable.children()) > MOST_ITEMS or len(memo) > MOST_ITEMS:
         raise NotConstant(variable)
-    if kind in (ListVariable, DequeVariable):
-        if getattr(variable, "original", None) is not None:
-            raise NotConstant(variable)
-        limit = getattr(variable, "maxlen", None)
-        made = memo[variable] = [] if kind is ListVariable else collections.deque(maxlen=limit)
-        made.extend(copy_of(tx, item, memo) for item in items)
-        return made
-    if kind is DictVariable and variable.python_type() in (dict, collections.OrderedDict):
-        made = memo[variable] = variable.python_type()()
-        for key, value in variable.items(tx):  # type: ignore[attr-defined]
-            made[copy_of(tx, key, memo)] = copy_of(tx, value, memo)
-        return made
-    if kind in (TupleVariable, SetVariable):
-        return variable.python_type()([copy_of(tx, item, memo) for item in items])
-    if kind is ClassVariable and not variable.cls.__flags__ & HEAP_TYPE:  # type: ignore[attr-defined]
-        return variable.real_value()
-    if kind in (RangeVariable, SliceVariable):
-        return variable.as_constant()
-    if kind is ConstantVariable and type(variable.as_constant()) in PLAIN:
-        return variable.as_constant()
-    raise NotConstant(variable)
+    return copier(tx, variable, memo)
 
 
+def _copy_of_list(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    if getattr(variable, "original", None) is not None:
+        raise NotConstant(variable)
+    is_deque = isinstance(variable, DequeVariable)
+    made: Any = collections.deque(maxlen=getattr(variable, "maxlen", None)) if is_deque else []
+    memo[variable] = made
+    made.extend(copy_of(tx, item, memo) for item in variable.children())
+    return made
+
+
+def _copy_of_dict(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    if variable.python_type() not in (dict, collections.OrderedDict):
+        raise NotConstant(variable)
+    made = memo[variable] = variable.python_type()()
+    for key, value in variable.items(tx):
+        made[copy_of(tx, key, memo)] = copy_of(tx, value, memo)
+    return made
+
+
+def _copy_of_items(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    return variable.python_type()([copy_of(tx, item, memo) for item in variable.children()])
+
+
+def _native_class(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    if variable.cls.__flags__ & HEAP_TYPE:
+        raise NotConstant(variable)
+    return variable.real_value()
+
+
+def _value(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    return variable.as_constant()
+
+
+def _literal(tx: Interpreter, variable: Any, memo: dict[Variable, Any]) -> Any:
+    if type(variable.as_constant()) not in PLAIN:
+        raise NotConstant(variable)
+    return variable.as_constant()
+
+
+#: by the exact kind of variable
+COPIERS: dict[type[Variable], Callable[[Interpreter, Any, dict[Variable, Any]], Any]] = {
+    ListVariable: _copy_of_list,
+    DequeVariable: _copy_of_list,
+    DictVariable: _copy_of_dict,
+    TupleVariable: _copy_of_items,
+    SetVariable: _copy_of_items,
+    ClassVariable: _native_class,
+    RangeVariable: _value,
+    SliceVariable: _value,
+    ConstantVariable: _literal,
+}
 PLAIN = frozenset([int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)])

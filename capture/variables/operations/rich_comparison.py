@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import operator
 import types
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,38 +61,49 @@ def compare(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Va
     """`left symbol right` for the six rich comparisons."""
     methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
     left, right = (plain_operand(tx.output.objects.resolve(v), *methods) for v in (left, right))
-    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
-    if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
-        return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
-    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
-        return _user_compare(tx, symbol, left, right)
-    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
-        return _compare_tensors(tx, symbol, left, right)
-    if graph_float.is_among((left, right)):
-        raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+    for applies, rule in RULES:
+        if applies(symbol, left, right):
+            return rule(tx, symbol, left, right)
     left, right = _as_set(tx, proxied(left)), _as_set(tx, proxied(right))
-    if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
-        return _compare_sequences(tx, symbol, left, right)
-    if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
-        return ConstantVariable(left.equals(tx, right) == (symbol == "=="))
-    if isinstance(left, SetVariable) and isinstance(right, SetVariable):
-        keys = {"==": left.keys() == right.keys(), "!=": left.keys() != right.keys()}
-        keys |= {"<=": left.keys() <= right.keys(), "<": left.keys() < right.keys()}
-        keys |= {">=": left.keys() >= right.keys(), ">": left.keys() > right.keys()}
-        return ConstantVariable(keys[symbol])
-    if isinstance(left, SymbolicVariable) or isinstance(right, SymbolicVariable):
-        return _compare_symbolic(symbol, left, right)
-    if isinstance(left, IdentityVariable) and isinstance(right, IdentityVariable) and symbol in ("==", "!="):
-        return ConstantVariable(same_identity(left, right) == (symbol == "=="))
-    if left.is_constant() and right.is_constant():
-        return fold(COMPARISONS[symbol], [left, right], {})
-    if symbol in ("==", "!="):
-        return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
+    for applies, rule in PLAIN_RULES:
+        if applies(symbol, left, right):
+            return rule(tx, symbol, left, right)
     raise GraphBreak("compare", name=symbol, value=left)
 
 
-def _compare_symbolic(symbol: str, left: Variable, right: Variable) -> Variable:
+def _compare_arrays(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
+
+
+def _compare_dtypes(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
+
+
+def _compare_graph_floats(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+
+
+def _compare_dicts(tx: Interpreter, symbol: str, left: Any, right: Any) -> Variable:
+    return ConstantVariable(left.equals(tx, right) == (symbol == "=="))
+
+
+def _compare_sets(tx: Interpreter, symbol: str, left: Any, right: Any) -> Variable:
+    return ConstantVariable(COMPARISONS[symbol](left.keys(), right.keys()))
+
+
+def _compare_identities(tx: Interpreter, symbol: str, left: Any, right: Any) -> Variable:
+    return ConstantVariable(same_identity(left, right) == (symbol == "=="))
+
+
+def _compare_constants(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    return fold(COMPARISONS[symbol], [left, right], {})
+
+
+def _compare_others(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
+
+
+def _compare_symbolic(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     computed = compute(COMPARISONS[symbol], [left, right])
     if computed is not None:
         return computed
@@ -183,6 +195,41 @@ def _user_compare(tx: Interpreter, symbol: str, left: Variable, right: Variable)
         f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
         f"and '{right.python_type().__name__}'"
     )
+
+
+Applies = Callable[[str, Variable, Variable], bool]
+Rule = Callable[[Any, str, Any, Any], Variable]
+EQUALITY = ("==", "!=")
+
+
+def _either(kind: type[Variable]) -> Applies:
+    return lambda symbol, left, right: isinstance(left, kind) or isinstance(right, kind)
+
+
+def _both(kind: type[Variable], symbols: Container[str] = COMPARISONS) -> Applies:
+    return lambda symbol, left, right: (
+        symbol in symbols and isinstance(left, kind) and isinstance(right, kind)
+    )
+
+
+#: The first rule that applies answers.
+RULES: list[tuple[Applies, Rule]] = [
+    (_either(NumpyVariable), _compare_arrays),
+    (lambda _, left, right: numpy_array.is_dtype(left) or numpy_array.is_dtype(right), _compare_dtypes),
+    (_either(ObjectVariable), _user_compare),
+    (_either(TensorVariable), _compare_tensors),
+    (lambda _, left, right: graph_float.is_among((left, right)), _compare_graph_floats),
+]
+#: Then those for values in place of their proxies and views.
+PLAIN_RULES: list[tuple[Applies, Rule]] = [
+    (_both(SequenceVariable), _compare_sequences),
+    (_both(DictVariable, EQUALITY), _compare_dicts),
+    (_both(SetVariable), _compare_sets),
+    (_either(SymbolicVariable), _compare_symbolic),
+    (_both(IdentityVariable, EQUALITY), _compare_identities),
+    (lambda _, left, right: left.is_constant() and right.is_constant(), _compare_constants),
+    (lambda symbol, left, right: symbol in EQUALITY, _compare_others),
+]
 
 
 def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
