@@ -84,7 +84,7 @@ class NamedTupleVariable(TupleVariable):
 
 
 def overrides_sequence(cls: type) -> bool:
-    """Whether a named tuple class overrides methods of tuple. These may return other items than the tuple has."""
+    """Whether a named tuple class overrides methods of tuple, which may then return other items."""
     names = (
         "__getitem__",
         "__iter__",

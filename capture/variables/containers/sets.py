@@ -275,7 +275,7 @@ def _set_remove(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
 
 
 def _set_pop(self: SetVariable, tx: Interpreter) -> Variable:
-    """`s.pop()`. No guard sees where a set was popped last, so the pop of an existing set breaks the graph."""
+    """`s.pop()`. No guard sees where a set was popped last, so an existing set breaks the graph."""
     if not self.entries:
         raise raise_new(KeyError, "pop from an empty set")
     if len(self.entries) == 1:
