@@ -8,8 +8,11 @@
     fast = capture.compile(model)       # or one callable; also @capture.compile
     print(capture.explain(model)(x))
 
-In:  PyTorch programs. Out: the names below; see README.md. Interpreter, guards and tracer are imported here;
-     what lowers graphs is imported by the first one that is compiled.
+In:  PyTorch programs.
+Out: the names below; see README.md.
+
+This import loads the interpreter, the guards and the tracer. The first graph that is compiled imports the
+modules that lower graphs.
 """
 
 from __future__ import annotations
@@ -20,9 +23,7 @@ import sys
 
 
 def _check_siblings() -> None:
-    """The packages that ours is built on have everyday names: say plainly where another module of that name
-    is in the way.
-    """
+    """Raise a clear error if another module hides one of our packages: they have common names."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in ("cache", "codegen", "guards"):
         spec = importlib.util.find_spec(name)
@@ -39,7 +40,7 @@ _check_siblings()
 
 try:
     import _capture
-except ImportError:  # not built: its twin serves hook="settrace"
+except ImportError:  # the extension is not built: its twin is enough for hook="settrace"
     from capture.hooks import python_capture
 
     sys.modules["_capture"] = python_capture

@@ -1,7 +1,7 @@
 """The public functions.
 
-In:  a function, a module, or a block of code; how to capture it.
-Out: the same, captured when it runs.
+In:  a function, a module, or a block of code; settings for its capture.
+Out: the same function, module or block, which is captured when it runs.
 
     with capture.enable(): train(model, loader)     # every frame called in the block, on this thread
     fast = capture.compile(model)                   # this callable only
@@ -55,15 +55,16 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class enable(Region):
-    """Capture what runs in a `with` block on this thread, or in the calls of a function or module that it
-    wraps.
+    """Capture the code in a `with` block on this thread, or the calls of a wrapped function or module.
 
-    backend: a name (`capture.backends.names()`) or a function (gm, example_inputs) -> callable. options:
-    keyword arguments for it. fullgraph: a graph break is an error (Unsupported). dynamic: None, sizes become
-    symbols where they change; True, from the start; False, never. hook: "pep523" (the extension), or
-    "settrace" (pure Python, slower).
+    backend: a name (`capture.backends.names()`) or a function (gm, example_inputs) -> callable.
+    options: keyword arguments for the backend.
+    fullgraph: a graph break is an error (Unsupported).
+    dynamic: None: a size that changes becomes a symbol. True: sizes are symbols from the start. False: never.
+    hook: "pep523" (the extension) or "settrace" (pure Python, slower).
 
-    Blocks nest; the inner one's settings hold inside of it. Errors: UsageError, UnknownBackend, ConfigError.
+    Blocks nest: the settings of the inner block hold inside of it.
+    Errors: UsageError, UnknownBackend, ConfigError.
     """
 
     def __init__(
@@ -99,13 +100,15 @@ def compile(fn: T, **settings: Any) -> T: ...
 @overload
 def compile(fn: None = None, **settings: Any) -> Callable[[T], T]: ...
 def compile(fn: Any = None, *, mode: str | None = None, disable: bool = False, **settings: Any) -> Any:
-    """`fn`, captured whenever it is called. Takes what `enable` takes; `@capture.compile` and
-    `@capture.compile(backend=...)` both work.
+    """`fn`, captured whenever it is called; `settings` are the arguments of `enable`.
 
-    A module stays a module of its class: the same parameters, buffers, attributes and state_dict keys, shared
-    with the original; it deep-copies and pickles. mode: a name that torch.compile knows; our backend has one
-    mode only, so it changes nothing. disable: `fn` is given back as it is. Errors: UsageError where `fn` is
-    neither a callable nor a module.
+    `@capture.compile` and `@capture.compile(backend=...)` both work. A module stays a module of its class. It
+    shares parameters, buffers, attributes and state_dict keys with the original, and it can be deep-copied
+    and pickled.
+
+    mode: a mode of torch.compile. It changes nothing, because our backend has only one mode.
+    disable: return `fn` unchanged.
+    Errors: UsageError if `fn` is neither a callable nor a module.
     """
     if mode not in MODES:
         raise UsageError(f"no mode is named {mode!r}: {did_you_mean(str(mode), filter(None, MODES))}")
@@ -123,9 +126,7 @@ def _unchanged(fn: T) -> T:
 
 
 def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
-    """A function or module that runs in `region`; `arguments` make the same region again (after
-    unpickling).
-    """
+    """A function or module that runs in `region`. `arguments` make the same region after unpickling."""
     if isinstance(fn, WITHOUT_A_FRAME):
         fn = _in_a_frame(fn)
     switch.request(fn)
@@ -145,7 +146,7 @@ def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
     return disable(module) if arguments is None else enable(**arguments)(module)
 
 
-#: written in C: there is no Python to capture in a call
+#: types of callables in C: a call of one has no Python frame to capture
 WITHOUT_A_FRAME = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
@@ -155,7 +156,7 @@ WITHOUT_A_FRAME = (
 
 
 def _in_a_frame(function: Any) -> Any:
-    """A Python function that calls it, with a code object of its own, which is what captures are kept on."""
+    """A Python function that calls `function`. Its code object is a new one and holds the entries."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -165,7 +166,7 @@ def _in_a_frame(function: Any) -> Any:
     return call
 
 
-# --- not to be captured -----------------------------------------------------------------------------------
+# --- disabling --------------------------------------------------------------------------------------------
 
 
 class _Disabled(Region):
@@ -186,11 +187,13 @@ def disable(fn: T, recursive: bool = ..., *, reason: str | None = ...) -> T: ...
 @overload
 def disable(fn: None = None, recursive: bool = ..., *, reason: str | None = ...) -> Any: ...
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Not to be captured: a function (also as a decorator), a module, or `with capture.disable():` a block;
-    of a class, its `__init__` (and of a class of modules, their calls).
+    """Do not capture a function, a module, a class, or the block of `with capture.disable():`.
 
-    recursive: nor what it calls. Else its own frame only. reason: for readers. Source:
-    torch.compiler.disable.
+    It is a decorator too. For a class it disables `__init__`; for a subclass of nn.Module also `__call__`.
+
+    recursive: True also disables the functions that it calls; False disables only its own frame.
+    reason: a comment for readers.
+    Source: torch.compiler.disable.
     """
     if fn is None:
         return _Disabled() if recursive else functools.partial(disable, recursive=False)
@@ -216,30 +219,28 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return fn
 
 
-# --- inside of captured code ------------------------------------------------------------------------------
+# --- inside captured code ---------------------------------------------------------------------------------
 
 
 def graph_break(msg: str = "") -> None:
-    """End the graph here, if this code is being captured; a new one begins behind. `msg` is for readers."""
+    """End the graph here if this code is captured; a new graph begins after it. `msg` is for readers."""
 
 
 def is_capturing() -> bool:
-    """True in captured code, False in the same code run eagerly."""
+    """True in captured code, False in code that runs eagerly."""
     return False
 
 
 def is_compiling() -> bool:
-    """The same as `is_capturing`, by the name that torch.compiler has for it."""
+    """The same as `is_capturing`, under the name of torch.compiler."""
     return is_capturing()
 
 
-# --- start anew -------------------------------------------------------------------------------------------
+# --- reset ------------------------------------------------------------------------------------------------
 
 
 def reset() -> None:
-    """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions
-    and tensors stay.
-    """
+    """Forget all entries, skipped frames, counters and warnings. Marks of functions and tensors stay."""
     switch.forget_all()
     policy.forget_all()
     counters.clear()

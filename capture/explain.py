@@ -1,15 +1,14 @@
-"""explain: what capture makes of a program, as a report.
+"""explain: a report about the capture of a program.
 
 In:  a function or module, then arguments to call it with.
-Out: `Explanation`: graphs, breaks with their reason and line, guards, times; `str()` is a text for people.
+Out: `Explanation`: graphs, breaks with reason and line, guards, times. `str()` gives a text to read.
 
     print(capture.explain(toy_example)(a, b))
 
     2 graphs, 1 graph break, 5 operations
     graph break 1: a branch depends on the values of a tensor [data_dependent_jump] ...
 
-The call really runs, once, with cache entries of its own: what was captured before neither hides anything nor
-is changed.
+The call runs once. It makes its own cache entries: it neither uses nor changes the earlier entries.
 """
 
 from __future__ import annotations
@@ -40,9 +39,7 @@ CALLS = ("call_function", "call_method", "call_module")
 
 @dataclass(frozen=True)
 class CompileTime:
-    """Seconds that a phase of the capture of a function took. "total" is the whole frame, all others are
-    parts of it.
-    """
+    """Seconds of one phase of a capture. "total" is the whole frame; the other phases are parts of it."""
 
     function: str
     phase: str
@@ -53,10 +50,12 @@ class CompileTime:
 class Explanation:
     """What was captured in one call.
 
-    graphs: torch.fx.GraphModule, in the order in which they were made. break_reasons: each with .id .reason
-    .hint .user_stack. ops_per_graph: targets of the calls of each graph. guards: a text each. recompiles:
-    which guard of an earlier entry failed, with old and new value. skipped: (function, reason) of frames that
-    were left to Python.
+    graphs: each torch.fx.GraphModule, in the order of capture.
+    break_reasons: each graph break, with .id .reason .hint .user_stack.
+    ops_per_graph: the targets of the calls in each graph.
+    guards: each guard as a text.
+    recompiles: for each recompile the guard of an earlier entry that failed, with the old and the new value.
+    skipped: (function, reason) of each frame that Python ran as a whole.
     """
 
     graphs: list[torch.fx.GraphModule] = field(default_factory=list)
@@ -95,7 +94,7 @@ class Explanation:
 
 
 class Collector:
-    """The observer: fills an Explanation."""
+    """The observer that fills an Explanation."""
 
     def __init__(self) -> None:
         self.found = Explanation()
@@ -121,10 +120,9 @@ class Collector:
 
 
 def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
-    """A function that calls `fn` with its arguments and returns the Explanation. `settings` are those of
-    `capture.enable`.
+    """A function that calls `fn` and returns the Explanation. `settings` are the arguments of `enable`.
 
-    Errors: UsageError where `fn` is no callable; what `fn` raises passes through.
+    Errors: UsageError if `fn` is not callable. The exceptions of `fn` pass through.
     """
     if not callable(fn):
         raise UsageError(
@@ -152,7 +150,7 @@ def _fresh_region(hook: str = "pep523", **settings: Any) -> Region:
 
 
 def _forget(region: Region) -> None:
-    """Remove the entries that this call made: nobody can use them again."""
+    """Remove the entries that this call made: no later call can use them."""
     for code in _capture.all_codes():
         for entry in _capture.entries(code):
             if entry.key is region.settings:

@@ -16,7 +16,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
 INTRODUCTION = """# Graph breaks
 
 A graph ends at an instruction that can't be captured: Python runs the instruction, and a new graph begins
-behind it. The result is the same, but the program is slower. `capture.explain(fn)(*args)` and
+after it. The result is the same, but the program is slower. `capture.explain(fn)(*args)` and
 `CAPTURE_LOGS=graph_breaks` show each break with its line. Under `fullgraph=True` a break is an error,
 `capture.Unsupported`.
 

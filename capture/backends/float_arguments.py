@@ -1,15 +1,15 @@
-"""Floats that a graph takes as 0-d tensors and reads with `item()`: what a compiler of tensor operations
-makes of them.
+"""Compiles graphs with float arguments: 0-d tensors that the graph reads with `item()`.
 
 In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True),
      and its inputs.
-Out: `compile_with_floats`: the graph compiled. Arithmetic on these floats, and their use as a number beside
-     tensors, become tensor operations: one compilation serves all values. Where an operator needs the number
-     itself, the graph is compiled for each value, `LIMIT` of them.
+Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becomes tensor operations, and so
+     do operators of a tensor and a float: one compilation serves all values. If an operator needs the number
+     itself, the graph is compiled for each value, for at most `LIMIT` of them.
 
-    s = scale.item(); x * (s + 1)        ->   method_with_floats("__mul__", (1,), x, float_operation("add",
-                                              scale, 1))
-    s = slope.item(); leaky_relu(x, s)   ->   a graph for slope = 0.1, one for slope = 0.2, ...
+    s = scale.item(); x * (s + 1)
+        ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
+    s = slope.item(); leaky_relu(x, s)
+        ->   a graph for slope = 0.1, one for slope = 0.2, ...
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from capture.hooks.switch import OFF, switch
 from codegen.launch.compiled import EagerGraph
 
 FLOATS = (torch.float32, torch.float64)
-LIMIT = 16  # values that a graph is compiled for; with others it runs operator by operator
+LIMIT = 16  # how many values a graph is compiled for; with other values it runs operator by operator
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 
 def compile_with_floats(
     gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Compiler
 ) -> Callable[..., Any]:
-    """`compile_graph(gm, example_inputs)`, which need not know about `item()`."""
+    """`compile_graph(gm, example_inputs)`, without `item()` in the graph that it gets."""
     read = _reads(gm.graph)
     if not read:
         return compile_graph(gm, example_inputs)
@@ -54,7 +54,7 @@ def compile_with_floats(
 
 
 def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> Callable[..., Any]:
-    """A graph that runs operator by operator has no use for tensors in place of its floats."""
+    """The compiled graph. If that would run operator by operator, the captured graph with its floats does."""
     return EagerGraph(gm, compiled.reason) if isinstance(compiled, EagerGraph) else compiled
 
 
@@ -81,7 +81,7 @@ class FloatGraph:
 
     def graph_for(self, args: Sequence[Any]) -> Callable[..., Any]:
         values = [args[i].item() for i in self.positions]
-        key = tuple(value.hex() for value in values)  # zero has two forms, and a nan is no number
+        key = tuple(value.hex() for value in values)  # 0.0 and -0.0 differ, and a nan is equal to itself
         if key not in self.compiled:
             if len(self.compiled) >= LIMIT:
                 forward: Callable[..., Any] = self.original.forward
@@ -117,7 +117,7 @@ def _replaced(arguments: Any, node: torch.fx.Node, value: float) -> Any:
 
 
 def _reads_float(node: torch.fx.Node) -> bool:
-    """`placeholder.item()`, of a tensor that holds a Python float."""
+    """Whether the node is `placeholder.item()` of a tensor that holds a Python float."""
     if node.op != "call_method" or node.target != "item" or len(node.all_input_nodes) != 1:
         return False
     tensor = node.all_input_nodes[0].meta.get("example_value")
@@ -127,7 +127,7 @@ def _reads_float(node: torch.fx.Node) -> bool:
 
 
 def _reads(graph: torch.fx.Graph) -> dict[torch.fx.Node, set[torch.fx.Node]]:
-    """The reads of floats, and what is computed from them as floats; with the reads that each depends on."""
+    """The reads of floats, and the floats computed from them -> the reads that each depends on."""
     found: dict[torch.fx.Node, set[torch.fx.Node]] = {}
     for node in graph.nodes:
         if _reads_float(node):
@@ -148,7 +148,7 @@ def _is_number(argument: Any) -> bool:
 def _needed_as_numbers(
     graph: torch.fx.Graph, read: dict[torch.fx.Node, set[torch.fx.Node]]
 ) -> set[torch.fx.Node]:
-    """Reads of floats on which an operator depends that takes no tensor in their place."""
+    """The reads of floats whose number an operator needs: the operator takes no tensor in its place."""
     needed: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node not in read and _as_tensor_operation(node, read) is None:
@@ -159,15 +159,13 @@ def _needed_as_numbers(
 def _as_tensor_operation(
     node: torch.fx.Node, floats: Collection[torch.fx.Node]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """The call (function, args, kwargs) in which these floats among the arguments may be tensors; None where
-    there is none.
-    """
+    """A call (function, args, kwargs) that takes these floats as tensors; None if there is none."""
     if node.op not in ("call_method", "call_function"):
         return None
     if node.target is float_operation:
         return float_operation, node.args, dict(node.kwargs)
     if node.target is torch.tensor:
-        dtype = node.meta["example_value"].dtype  # of an int, Python refuses some floats
+        dtype = node.meta["example_value"].dtype  # with a dtype of integers, Python refuses some floats
         plain = len(node.args) == 1 and not node.kwargs.keys() - {"dtype"}
         return (tensor_of_numbers, (node.args[0], dtype), {}) if plain and dtype in FLOATS else None
     name: Any
@@ -196,7 +194,7 @@ def _is_tensor(argument: Any) -> bool:
 def _rewritten(
     graph: torch.fx.Graph, read: dict[torch.fx.Node, set[torch.fx.Node]], numbers: set[torch.fx.Node]
 ) -> torch.fx.Graph:
-    """A copy in which the floats that none needs as `numbers` are tensors."""
+    """A copy of the graph in which all floats but those of `numbers` are tensors."""
     result = new_graph()
     made: dict[torch.fx.Node, torch.fx.Node] = {}
     tensors = {node for node, below in read.items() if not below <= numbers}

@@ -1,7 +1,7 @@
-"""The backends that come with the package: native code, and two that show the steps before it.
+"""The backends of the package: native code, and two that stop at an earlier step.
 
 In:  a captured graph and example inputs.
-Out: "llvm": native code for the graph and its backward; "aot_eager": the traced graphs, operator by operator;
+Out: "llvm": native code for the graph and its backward. "aot_eager": the traced graphs, operator by operator.
      "eager": the captured graph, call by call.
 
     capture.compile(model)                      ->   llvm_backend(gm, example_inputs)
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @register("eager")
 def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """The graph as it was captured, run call by call: shows what capture alone does."""
+    """Run the captured graph call by call. This shows the effect of capture alone."""
     return gm.forward
 
 
@@ -41,8 +41,9 @@ def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callab
 def llvm_backend(
     gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
 ) -> Callable[..., Any]:
-    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs
-    whose placeholders are marked "frozen" are constants.
+    """Native code for the whole graph, and for its backward if an input requires gradients.
+
+    freeze: inputs are constants if their placeholders are marked "frozen".
     """
     if reads_values(gm.graph):
         return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
@@ -50,7 +51,7 @@ def llvm_backend(
 
 
 def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """A part of a graph with numbers that only a run knows: for all of them at once, or not at all."""
+    """One part of a graph with unbacked symbols. Its native code is for all sizes; else it has none."""
     forward: Callable[..., Any] = gm.forward
     if any(type(value) is int for value in example_inputs):
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
@@ -75,9 +76,7 @@ def _compile_natively(
 
 @register("aot_eager")
 def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
-    kernels.
-    """
+    """Run the traced forward and backward graphs, one ATen call at a time: tracing without kernels."""
     return compile_with_floats(gm, example_inputs, _trace)
 
 
@@ -89,7 +88,7 @@ def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[
 
 
 def kernel_store() -> Any:
-    """The disk cache of machine code, or None where config.disk_cache is off."""
+    """The disk cache of machine code, or None if config.disk_cache is off."""
     return _open_store(config.cache_dir) if config.disk_cache else None
 
 
@@ -104,8 +103,9 @@ def _open_store(directory: str) -> Any:
 
 
 def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int) -> bool:
-    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because
-    the user said so.
+    """Whether the compiled graph is faster than the frame's Python code.
+
+    The question is only for our own backend. The graph of another backend always runs: the user chose it.
     """
     if isinstance(compiled, CheckedBackend):
         return True
@@ -117,5 +117,5 @@ def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int)
 
 
 def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:
-    """The same, of graphs of NumPy's operations alone."""
+    """The same question for a graph that has only NumPy's operations."""
     return not isinstance(compiled, CompiledGraph) or array_cost.is_worth_running(captured)

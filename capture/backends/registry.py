@@ -1,17 +1,16 @@
-"""Backends: what turns a captured graph into something to call.
+"""Backends: a backend makes a callable of a captured graph.
 
-In:  a name or a function `f(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`, and options
-     for it.
-Out: `resolve(...)`: the function with its options bound; `call(...)`: a callable from placeholders to a
-     tuple, checked.
+In:  a name, or a function `f(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`; options.
+Out: `resolve(...)`: the function with its options bound. `call(...)`: a checked callable, from the inputs of
+     the graph to a tuple.
 
     @backends.register("mine")
     def mine(gm, example_inputs): return gm.forward
 
     capture.compile(model, backend="mine")
 
-Functions written for torch.compile's `backend=` work unchanged: options go to their keyword parameters of
-those names, or as a dict to `options`.
+A backend that was written for torch.compile works without changes. Each option goes to the keyword parameter
+of its name. If the function has a parameter `options`, it gets all options as a dict.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _keeping_contract: list[Backend] = []
 
 
 def register(name: str) -> Callable[[Backend], Backend]:
-    """Decorator: make a function known as the backend `name`. A name is taken once."""
+    """Decorator: register a function as the backend `name`. Two backends can't have the same name."""
     if not isinstance(name, str) or not name:
         raise UsageError(f"backends.register takes a name: @backends.register('mine'), not {name!r}")
 
@@ -60,7 +59,7 @@ def register(name: str) -> Callable[[Backend], Backend]:
 
 
 def keeps_contract(function: B) -> B:
-    """Decorator: what this backend returns needs no check at each call."""
+    """Decorator: the callables of this backend need no check at each call."""
     _keeping_contract.append(function)
     return function
 
@@ -79,7 +78,7 @@ def lookup(name: str) -> Backend:
 
 
 def backend_name(backend: str | Backend) -> str:
-    """How a backend reads in messages."""
+    """The name of a backend in messages."""
     if isinstance(backend, str):
         return backend
     for name, function in _registry.items():
@@ -89,8 +88,9 @@ def backend_name(backend: str | Backend) -> str:
 
 
 def resolve(backend: str | Backend, options: Mapping[str, Any] | None = None) -> Backend:
-    """The backend function, with `options` bound. Errors: UnknownBackend, ConfigError for an option that it
-    doesn't take.
+    """The backend function with `options` bound.
+
+    Errors: UnknownBackend; ConfigError if the backend has no such option.
     """
     if not isinstance(backend, str) and not callable(backend):
         raise UsageError(f"backend must be a name or a function, not {backend!r}")
@@ -116,10 +116,10 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
 def call(
     settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: list[Any]
 ) -> Callable[..., tuple[Any, ...]]:
-    """What `settings.backend` makes of `gm`.
+    """The callable that `settings.backend` makes of `gm`.
 
-    A backend that raises: BackendError under config.raise_on_error; else one warning, and the graph runs as
-    it stands.
+    If the backend raises: BackendError under config.raise_on_error. Else one warning, and the graph runs
+    eagerly.
     """
     try:
         compiled = settings.backend(gm, example_inputs)
@@ -133,7 +133,7 @@ def call(
         return gm.forward
     function = getattr(settings.backend, "func", settings.backend)
     if any(function is keeping for keeping in _keeping_contract):
-        return compiled  # the hook calls it without Python between
+        return compiled  # the hook calls it directly
     return CheckedBackend(settings.backend_name, compiled, _output_count(gm))
 
 
@@ -143,7 +143,7 @@ def _output_count(gm: torch.fx.GraphModule) -> int:
 
 
 class CheckedBackend:
-    """What a backend returned, held to the contract: a tuple of as many values as the graph has outputs."""
+    """Checks at each call that the callable of a backend returns a tuple with all outputs of the graph."""
 
     def __init__(self, name: str, compiled: Callable[..., Any], count: int) -> None:
         self.name = name
@@ -151,7 +151,7 @@ class CheckedBackend:
         self.count = count
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        before = switch(OFF)  # the backend's own Python code is nothing to capture
+        before = switch(OFF)  # the backend's own Python code must not be captured
         try:
             outputs = self.compiled(*args)
         finally:

@@ -3,7 +3,8 @@
 In:  a backend, its options, `fullgraph`, `dynamic`.
 Out: `CaptureSettings`; equal arguments give equal settings.
 
-    make_settings("llvm", options={"freeze": True})   ->   CaptureSettings(partial(llvm_backend, freeze=True), ...)
+    make_settings("llvm", options={"freeze": True})
+        ->   CaptureSettings(partial(llvm_backend, freeze=True), ...)
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ def make_settings(
     options: Mapping[str, Any] | None = None,
     tag: Any = None,
 ) -> CaptureSettings:
-    """The arguments of `enable`, checked."""
+    """Check the arguments of `enable` and make settings of them."""
     if type(fullgraph) is not bool:
-        raise UsageError(f"fullgraph is True or False, not {fullgraph!r}")
+        raise UsageError(f"fullgraph must be True or False, not {fullgraph!r}")
     if dynamic not in (None, True, False) or type(dynamic) is int:
-        raise UsageError(f"dynamic is True, False or None, not {dynamic!r}")
+        raise UsageError(f"dynamic must be True, False or None, not {dynamic!r}")
     if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options is a dict of the backend's options, not {options!r}")
+        raise UsageError(f"options must be a dict of the backend's options, not {options!r}")
     if config.keep_memory_mapped:
         keep_memory_mapped()
     welcome_huge_pages(config.huge_pages)
@@ -50,7 +51,7 @@ _bound: dict[Any, Any] = {}
 
 
 def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any) -> Any:
-    """Equal options give one function, so that equal settings are equal."""
+    """One function for equal options, because two partial functions are never equal."""
     try:
         return _bound.setdefault((backend, named), function)
     except TypeError:  # an option that can't be hashed

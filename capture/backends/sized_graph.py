@@ -1,18 +1,20 @@
-"""A graph with symbolic sizes in front of launch plans, which hold numbers.
+"""A graph with symbolic sizes: it chooses a launch plan, whose sizes are numbers.
 
-In:  an fx graph some of whose placeholders are ints, and two compilers: one for all sizes at once, one for
-     the present sizes.
-Out: `SizedGraph`: for each combination of those ints, at the first call with it, the plan that runs it.
+In:  an fx graph with int placeholders, and two compilers: one for all sizes at once, one for given sizes.
+Out: `SizedGraph`: at the first call with a combination of those ints it makes a plan for it, and keeps it.
 
-    graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no
-        compilation;   graph(2, z[2, 4])   ->   the first again
+    graph(2, x[2, 4])   ->   compiles, and makes a plan for 2
+    graph(3, y[3, 4])   ->   makes a plan for 3, without a compilation
+    graph(2, z[2, 4])   ->   runs the first plan again
 
-The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or
-numbers, by the guards. Kernels take sizes at run time where the graph has such a form
-(`codegen.dynamic.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is
-a compilation: sizes that never come back are not worth one each. The first `PROMPT` are compiled at their
-first call, others run operator by operator until they were called `AGAIN` times, and past `LIMIT`
-compilations forever.
+The ints decide the layout of every tensor input. The guards have tested that its sizes and strides are
+numbers or expressions of the ints. If the graph has a form for all sizes (`codegen.dynamic.symbolic_graph`),
+its kernels take the sizes at run time, and native code fills new ints into the plan. Else each combination
+needs its own compilation. That is too expensive for sizes that come only once:
+
+- The first `PROMPT` combinations are compiled at their first call.
+- Another combination runs operator by operator at first, and is compiled at call number `AGAIN`.
+- After `LIMIT` compilations, new combinations always run operator by operator.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ class ForSizes(Protocol):
     def graph_for(
         self, key: tuple[int, ...], add_template: Callable[[Any], None]
     ) -> Callable[..., Any] | None:
-        """The graph for these ints; None where it has to be compiled for them. A template that makes graphs
-        for others may be added.
+        """The graph for these ints; None if it must be compiled for them.
+
+        It may add a template, which makes graphs for other ints.
         """
 
 
 class SizedGraph:
-    """`direct_call` finds the graph for the ints natively, and calls it; `ready` is the first one, until it
-    is called. `compiled` holds what was compiled for one combination of ints.
+    """A callable for all combinations of the ints.
+
+    direct_call: native code that finds the graph for the ints and calls it.
+    ready: the first graph, until its first call.
+    compiled: the graphs that were compiled for one combination of ints.
     """
 
     def __init__(
@@ -75,9 +81,7 @@ class SizedGraph:
         return tuple(args[i] for i in self.positions)
 
     def prepare(self, *args: Any) -> Callable[..., Any]:
-        """The graph for the ints among the arguments. With the hook off: the compiler is no program of the
-        user.
-        """
+        """The graph for the ints among the arguments. The hook is off: the compiler must not be captured."""
         key = self.key(args)
         if key in self.ready:
             return self.ready.pop(key)
@@ -91,7 +95,7 @@ class SizedGraph:
             switch(before)
 
     def in_numbers(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
-        """The graph for these ints alone, where there is none for all of them."""
+        """The graph for these ints alone, if the graph has no form for all ints."""
         if key in self.compiled or len(self.compiled) < min(PROMPT, LIMIT):
             return self.compile(key, args)
         log.info(

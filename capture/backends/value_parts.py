@@ -1,16 +1,15 @@
-"""Graphs with numbers that only a run knows, compiled in parts: between the operations that read values,
-tensor operations run as native code.
+"""Compiles graphs with unbacked symbols in parts: only a run knows these numbers.
 
 In:  an fx graph in which some nodes give unbacked symbols (`capture/sizes/unbacked.py`).
-Out: a callable that runs the reads one by one, and what lies between them as compiled graphs: their sizes are
-     arguments.
+Out: a callable that runs the reads of values one by one. Between them it runs compiled graphs, which take
+     sizes as arguments.
 
-    y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0     ->    y = part_0(x); z = y[mask]; u0 = z.size(0);
-        part_1(z, u0)
+    y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0
+        ->    y = part_0(x); z = y[mask]; u0 = z.size(0); part_1(z, u0)
 
-A part is compiled at its first call, when there are inputs to look at. It writes to nothing that it is given
-and draws nothing, so where its native code refuses (another layout than torch's rules foretold) it runs
-operator by operator.
+A part is compiled at its first call, because its inputs exist then. A part neither writes to its inputs nor
+draws random numbers. So it can run again, operator by operator, if its native code refuses the inputs: their
+layout may differ from the layout that torch's rules predict.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 
 def reads_values(graph: torch.fx.Graph) -> bool:
-    """Whether some node gives a number that only a run knows."""
+    """Whether some node gives an unbacked symbol."""
     return any(
         number.node.shape_env.is_unbacked(number.node._expr)
         for node in graph.nodes
@@ -40,13 +39,13 @@ def reads_values(graph: torch.fx.Graph) -> bool:
 
 
 def compile_in_parts(gm: torch.fx.GraphModule, compile_part: Compiler) -> Callable[..., Any] | None:
-    """`compile_part(gm, inputs)` gets parts without reads. None where no part is worth it."""
+    """The graph in parts; `compile_part(gm, inputs)` compiles each. None if no part is worth compiling."""
     divided = _Divided(gm, compile_part)
     return divided.forward() if divided.parts else None
 
 
 def _numbers(value: Any) -> Iterator[Any]:
-    """The symbolic numbers in a value: itself, its items, the layout of tensors."""
+    """The symbolic numbers in a value: the value itself, its items, the sizes and strides of tensors."""
     if isinstance(value, SYMBOLIC):
         yield value
     elif isinstance(value, torch.Tensor):
@@ -63,7 +62,7 @@ def _symbols(value: Any) -> set[Any]:
 
 
 def _tensors(value: Any) -> list[torch.Tensor] | None:
-    """The tensors of a result; None where there is something else in it."""
+    """The tensors of a result; None if the result holds anything else."""
     if isinstance(value, torch.Tensor):
         return [value]
     if not isinstance(value, (tuple, list)) or not value:
@@ -85,7 +84,7 @@ class _Divided:
         self.compile_part = compile_part
         self.graph = new_graph()
         self.made: dict[torch.fx.Node, torch.fx.Node] = {}
-        self.places: dict[Any, torch.fx.Node] = {}  # by symbol: the node of the old graph that is its number
+        self.places: dict[Any, torch.fx.Node] = {}  # symbol -> the node of the old graph with its number
         self.waiting: list[torch.fx.Node] = []
         self.parts: list[LazyPart] = []
         self.own: set[Any] = {check, GET}
@@ -103,8 +102,9 @@ class _Divided:
         return Unhooked(module.forward) if in_python else module.forward
 
     def _fits(self, node: torch.fx.Node) -> bool:
-        """Whether it computes tensors from tensors and ints, with sizes that follow from theirs, and writes
-        to none.
+        """Whether the node belongs in a part.
+
+        It computes tensors from tensors and ints, their sizes follow from its inputs, and it writes to none.
         """
         value = node.meta.get("example_value")
         tensors = _tensors(value)
@@ -164,12 +164,12 @@ class _Divided:
 
 
 def _writes(tensors: list[torch.Tensor]) -> bool:
-    """Whether some operation of the graph writes to one."""
+    """Whether some operation of the graph writes to one of the tensors."""
     return any(tensor.is_inference() or tensor._version for tensor in tensors)
 
 
 def _draws(node: torch.fx.Node) -> bool:
-    """Whether it may take random numbers: those of which that is not known are no part of a part."""
+    """Whether the node may draw random numbers. It is also True for nodes of which this is not known."""
     name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
     return any(word in name for word in DRAWING) or (
         isinstance(node.target, torch._ops.OpOverload)
@@ -177,12 +177,15 @@ def _draws(node: torch.fx.Node) -> bool:
     )
 
 
-DRAWING = ("rand", "dropout", "bernoulli", "multinomial", "normal", "uniform", "exponential", "poisson", "geometric", "cauchy", "attention", "gumbel",
-           "rrelu", "fractional", "lstm", "gru", "rnn", "binomial", "gamma", "dirichlet")  # fmt: skip
+DRAWING = (
+    "rand", "dropout", "bernoulli", "multinomial", "normal", "uniform", "exponential", "poisson",
+    "geometric", "cauchy", "attention", "gumbel", "rrelu", "fractional", "lstm", "gru", "rnn", "binomial",
+    "gamma", "dirichlet",
+)  # fmt: skip
 
 
 def check(condition: bool, text: str) -> None:
-    """`torch.ops.aten._assert_scalar` in a tenth of its time."""
+    """The same as `torch.ops.aten._assert_scalar`, in a tenth of its time."""
     if not condition:
         raise RuntimeError(text)
 
@@ -192,7 +195,7 @@ def item_of(values: tuple[Any, ...], place: int) -> Any:
 
 
 GET = item_of
-#: functions of the graph that Python is quicker at
+#: functions of the graph -> the same in Python, which is faster
 IN_PYTHON: dict[Any, Any] = {
     torch.ops.aten._assert_scalar.default: check,
     torch.ops.aten.sym_size.int: torch.Tensor.size,
@@ -202,7 +205,7 @@ IN_PYTHON: dict[Any, Any] = {
 
 
 class Unhooked:
-    """A graph with calls of Python functions: they are nothing to capture."""
+    """A graph that calls Python functions. The hook is off, because these must not be captured."""
 
     def __init__(self, forward: Callable[..., Any]) -> None:
         self.forward = forward
@@ -216,7 +219,7 @@ class Unhooked:
 
 
 class LazyPart:
-    """A graph that is compiled when it is first called."""
+    """A graph that is compiled at its first call."""
 
     def __init__(self, module: torch.fx.GraphModule, compile_part: Compiler) -> None:
         self.module = module
@@ -224,13 +227,13 @@ class LazyPart:
         self.compiled: Callable[..., Any] | None = None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A target for a node."""
+        """The function that a node of the graph calls."""
 
         def part(*args: Any) -> Any:
             compiled = self.compiled or self.compile(args)
             try:
                 return compiled(*args)
-            except Exception:  # eager's own error is the one to raise
+            except Exception:  # an error of the program must be the error of eager
                 return eagerly(*args)
 
         eagerly = self.module.forward

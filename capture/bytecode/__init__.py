@@ -1,4 +1,4 @@
-"""In:   Code objects of CPython, or what new code shall do.
-Out:  Instructions with targets and handlers, what is live at each; or new code objects. All that depends on
-      CPython's version is in `dialects/`.
+"""In:   Code objects of CPython, or the actions of new code.
+Out:  Instructions with targets, handlers and live names; or new code objects. Only `dialects/` depends on
+      CPython's version.
 """

@@ -1,7 +1,7 @@
-"""New code objects, as far as they do not depend on CPython's version.
+"""The part of new code objects that does not depend on CPython's version.
 
-In:  calls of an assembler's methods, one for each thing that the new code does.
-Out: a list of instructions for the library `bytecode`, and from it a code object.
+In:  calls of an assembler's methods, one for each action of the new code.
+Out: a list of instructions for the library `bytecode`, and the code object that it makes of the list.
 
 `Emission` holds the list. The instructions themselves come from the assembler of a dialect
 (`capture/bytecode/dialects/`), which is a subclass.
@@ -21,8 +21,9 @@ PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellip
 
 
 class HeldObject:
-    """Stands for an object among the constants until the code object is made: the library compares constants
-    by value, and an object may not allow that.
+    """A placeholder for an object among the constants until the code object exists.
+
+    The library compares constants by value, and an object may not allow that.
     """
 
     def __init__(self, value: Any) -> None:
@@ -50,18 +51,18 @@ class Emission:
         self.instructions: list[Any] = [] if instructions is None else instructions
 
     def add(self, name: str, *operand: Any) -> None:
-        """For the dialect's own methods: one instruction by its name."""
+        """Add one instruction by its name. Only the methods of a dialect call this."""
         self.instructions.append(Instr(name, *operand, location=self.location))
 
     def append(self, item: Any) -> None:
-        """A label, or the begin or end of a try block."""
+        """Add a label, or the begin or end of a try block."""
         self.instructions.append(item)
 
 
 def bytecode_like(
     original: types.CodeType, instructions: list[Any], arguments: list[str], flags: int
 ) -> Bytecode:
-    """Code to be assembled: with the name and place of `original`, all arguments positional."""
+    """Bytecode with the name and place of `original`. All arguments are positional."""
     result = Bytecode(instructions)
     result.name, result.qualname = original.co_name, original.co_qualname
     result.filename, result.first_lineno = original.co_filename, original.co_firstlineno

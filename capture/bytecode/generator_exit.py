@@ -1,8 +1,8 @@
-"""Whether a generator runs any of its code when the program drops it.
+"""Finds out whether a generator runs code of its own when the program drops it.
 
 In:  its decoded code, the instruction at which it is suspended, and the values of its globals.
-Out: True if GeneratorExit, raised at that instruction, leaves the frame, and only the tests of `except`
-     clauses run before.
+Out: True if a GeneratorExit at that instruction leaves the frame, and only tests of `except` clauses run
+     before that.
 
     try: yield self[i]                     try: yield 1
     except IndexError: return    -> True   finally: close()    -> False
@@ -42,13 +42,13 @@ def _reraises(code: Decoded, index: int, meaning: Callable[[str], object]) -> in
         elif step.name in dialect.TESTS_EXCEPTION:
             if not classes or any(map(_catches_exit, classes)):
                 return None
-            index, classes = steps[index + 1].target or 0, []  # no match: the jump behind the test is taken
+            index, classes = steps[index + 1].target or 0, []  # no match: the jump after the test is taken
             continue
         elif step.name in dialect.LOADS_CONSTANT:
-            behind = tuple(s.name for s in steps[index + 1 : index + 3])
-            if step.value is not None or behind != dialect.FORGETS_NAME:
+            following = tuple(s.name for s in steps[index + 1 : index + 3])
+            if step.value is not None or following != dialect.FORGETS_NAME:
                 return None
-            index += len(behind)
+            index += len(following)
         elif step.name not in HARMLESS:
             return None
         index += 1

@@ -18,8 +18,11 @@ from capture.bytecode.dialects import dialect
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`arg` is the raw operand, `value` what it stands for (a constant, a name). `target` is the index of the
-    instruction that a jump leads to.
+    """One instruction.
+
+    arg: the raw operand.
+    value: the constant or name that the operand means.
+    target: for a jump, the index of the instruction to which it jumps.
     """
 
     index: int
@@ -51,8 +54,9 @@ class Decoded:
 
 @functools.lru_cache(maxsize=4096)
 def decode(code: CodeType) -> Decoded:
-    """The instructions of `code`, without those that are parts of others. A jump to such a part leads to the
-    instruction behind it.
+    """The instructions of `code`, without parts of other instructions.
+
+    A jump to such a part becomes a jump to the next instruction.
     """
     raw = dialect.raw_instructions(code)
     offsets = [i.offset for i in raw]
@@ -61,6 +65,7 @@ def decode(code: CodeType) -> Decoded:
     line = code.co_firstlineno
     for index, item in enumerate(raw):
         jump = item.opname in dialect.JUMPS
+        positions: tuple[Any, ...] = item.positions or (None, None, None, None)
         if item.positions is not None and item.positions.lineno is not None:
             line = item.positions.lineno
         instructions.append(
@@ -71,7 +76,7 @@ def decode(code: CodeType) -> Decoded:
                 value=item.argval,
                 target=index_at[item.argval] if jump else None,
                 line=line,
-                positions=tuple(item.positions) if item.positions else (None, None, None, None),  # type: ignore[arg-type]
+                positions=tuple(positions),  # type: ignore[arg-type]
             )
         )
     return Decoded(code, tuple(instructions), _handlers(code, offsets, index_at))

@@ -1,7 +1,7 @@
-"""The places of new code's instructions in the program's source.
+"""The source lines and columns of the instructions of new code.
 
 In:  Bytecode in which the frame's own instructions have locations, and added ones have none.
-Out: added instructions have the frame's first line, and the library can write each location.
+Out: the added instructions have the frame's first line, and the library can write each location.
 
 The library writes one byte too many for columns from 128 on. The table of lines would then claim more code
 than there is, and the interpreter would write past its memory while it traces the code. So such a place

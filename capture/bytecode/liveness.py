@@ -1,9 +1,9 @@
-"""Which local variables an instruction, or one behind it, may still read.
+"""Finds the live local variables: an instruction, or a later one, may still read them.
 
 In:  a code object and the index of an instruction.
 Out: the names (locals and cells) that some path from there reads before it writes them.
 
-A resume function takes only these. What is dead at a break is not rebuilt and not guarded.
+A resume function takes only these. A value that is dead at a graph break is neither rebuilt nor guarded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from capture.bytecode.instructions import Decoded, decode
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:
-    """Indices of the instructions that may run next: also of the exception handler."""
+    """Indices of the instructions that may run next, with the exception handler's."""
     instruction = decoded.instructions[index]
     result = []
     if instruction.name not in dialect.ENDS | dialect.ALWAYS_JUMPS:

@@ -1,9 +1,10 @@
 """Resume functions: code that continues in the middle of another code object.
 
 In:  the original code, the instruction to continue at, the kinds of the stack items there, the bound locals.
-Out: a code object that takes these as arguments, puts the stack back and jumps to the instruction.
+Out: a code object that takes the stack items and locals as arguments, restores the stack and jumps to the
+     instruction.
 
-    def f(x): print(x); return x + 1     broken behind print   ->
+    def f(x): print(x); return x + 1     with a graph break at print   ->
     def f(x): <x on entry; jump>; [print(x);] return x + 1
 
 The original instructions follow the prologue in the same order. So instruction i of the original is
@@ -29,13 +30,13 @@ from capture.bytecode.instructions import decode
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
 
-#: name of the first argument, where the original keeps it in a cell
+#: name of the first argument, if the original keeps it in a cell
 OWNER = "___owner"
 
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """The original of a code object, and the number of instructions in front of the original's."""
+    """The original of a code object, and the number of instructions before the original ones."""
 
     original: CodeType
     prologue: int
@@ -58,22 +59,25 @@ def cell_names(original: CodeType) -> tuple[str, ...]:
 
 
 def owner_name(original: CodeType) -> str | None:
-    """The first parameter, if the code may call `super()` without arguments: `super` looks for its object in
-    the first place of the frame.
+    """The first parameter, if the code may call `super()` without arguments.
 
-    So a resume function has it first, too. For a cell that is the cell's value. For a deleted parameter it is
-    any object, and the prologue deletes it.
+    `super` reads its object from the first place of the frame, so a resume function has it first too. If it
+    is a cell, the argument is the cell's value. If the program has deleted it, the argument is any object,
+    and the prologue deletes it.
     """
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
 
 
-#: the arguments that go back on the stack have this name and a number
+#: the arguments for the stack have this name and a number
 STACK_ITEM = "___stack_"
 
 
 @functools.lru_cache(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
-    """Its arguments: one for each stack item but NULL (for HANDLED the exception), then the locals `names`."""
+    """The code of a resume function.
+
+    Its arguments: one for each stack item but NULL (for HANDLED the exception), then the locals `names`.
+    """
     label = Label()
     owner = owner_name(original)
     is_cell = owner in original.co_cellvars
@@ -124,7 +128,7 @@ def _with_label(original: CodeType, target: int, label: Label) -> list[Any]:
         if isinstance(item, TryBegin):
             handler = handlers[index]
             assert handler is not None
-            item.stack_depth = handler.depth  # the library can't find it: the prologue jumps into the block
+            item.stack_depth = handler.depth  # unknown to the library: the prologue jumps into the block
         if not isinstance(item, Instr):
             result.append(item)
             continue

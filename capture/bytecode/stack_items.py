@@ -1,6 +1,6 @@
-"""Kinds of stack items, as a resume function has to put them back.
+"""The kinds of stack items: a resume function restores each kind in its own way.
 
-In:  what lies on the stack at a break.
+In:  the items on the stack at a graph break.
 Out: one word for each item.
 
     NULL, print, 3     ->     ("null", "value", "value")

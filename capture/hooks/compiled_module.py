@@ -1,16 +1,15 @@
-"""A module that is captured when called, and a module still.
+"""A compiled module: calls of it are captured, and it is still a module of its class.
 
-In:  an nn.Module and the region in which its calls shall run.
-Out: a module of a subclass of its class, on the same instance dictionary.
+In:  an nn.Module and the region for its calls.
+Out: an instance of a subclass of the module's class, with the same instance dictionary.
 
-    fast = capture.compile(net)   ->   isinstance(fast, Net); fast.state_dict() has net's keys; fast.weight is
-    net.weight; fast(x) is captured
+    fast = capture.compile(net)   ->   isinstance(fast, Net); fast.state_dict() has the keys of net
+                                       fast.weight is net.weight; fast(x) is captured
 
-Both objects share one `__dict__`, so parameters, buffers, submodules, hooks, the training flag and every
-attribute are the same from either side, at any time. Calls of `fast(...)` and `fast.forward(...)` run the
-original's methods with the original as `self`: guards and cache entries are those of the original. Other
-methods run uncaptured, with `fast` as `self`, so that a `generate()` which calls `self(...)` is captured
-there.
+Both objects share one `__dict__`. So they always have the same parameters, buffers, submodules, hooks,
+training flag and attributes. `fast(...)` and `fast.forward(...)` run the methods of the original with the
+original as `self`, so guards and cache entries belong to the original. Other methods run without capture and
+with `fast` as `self`: if `generate()` calls `self(...)`, that call is captured.
 """
 
 from __future__ import annotations
@@ -33,8 +32,11 @@ Rewrap = Callable[[torch.nn.Module, Mapping[str, Any] | None], Any]
 
 
 class CompiledModule:
-    """Put before the module's own class. `_capture_original`: the module; `_capture_arguments`: those of
-    `enable`, None: disabled. `_capture_rewrap`: makes the compiled module of a copy of the original.
+    """The first base of each compiled module's class; the module's own class is the second one.
+
+    _capture_original: the original module.
+    _capture_arguments: the arguments of `enable`; None if the module is disabled.
+    _capture_rewrap: makes a compiled module from a copy of the original.
     """
 
     __slots__ = ()
@@ -45,9 +47,7 @@ class CompiledModule:
     _capture_forward: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Subclasses are made here alone; what the module's class does for its subclasses (registries) is not
-        for them.
-        """
+        """Does nothing. A module's class may register its subclasses, and must not register ours."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._capture_call(*args, **kwargs)
@@ -66,9 +66,7 @@ class CompiledModule:
 def wrap_module(
     module: torch.nn.Module, region: Region, rewrap: Rewrap, arguments: Mapping[str, Any] | None
 ) -> Any:
-    """`module`, captured in `region`. UsageError for a module whose class allows no subclass (scripted
-    modules).
-    """
+    """`module`, captured in `region`. UsageError if its class allows no subclass (scripted modules)."""
     if isinstance(module, torch.jit.ScriptModule):
         raise UsageError(f"{type(module).__name__} runs TorchScript, not Python: there is nothing to capture")
     module = original_of(module)
@@ -98,8 +96,10 @@ _classes: weakref.WeakValueDictionary[type, type] = weakref.WeakValueDictionary(
 
 
 def _compiled_class(cls: type) -> type:
-    """The subclass of a module's class, under its name, so that texts read as before. One at a time: equal
-    types guard equally.
+    """The subclass of a module's class. It has the same name, so that texts stay as they were.
+
+    Each class has only one subclass: two compiled modules of one class have the same type, and pass the same
+    guards.
     """
     found = _classes.get(cls)
     if found is None:
@@ -124,7 +124,7 @@ def _make_class(cls: type) -> type:
 
 
 def _documented_forward(cls: Any) -> Any:
-    """`forward` with the signature of the module's own: tools ask for it."""
+    """A `forward` with the signature of the module's own `forward`: some tools read the signature."""
 
     @functools.wraps(cls.forward)
     def forward(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:

@@ -1,14 +1,13 @@
-"""Keys: one object for each way to capture.
+"""Converters and keys: one converter and one key for equal settings.
 
 In:  `CaptureSettings`.
-Out: `converter_for(settings)`: the converter that serves these settings, and the key by which a cache entry
-     knows that it belongs to them.
+Out: `converter_for(settings)`: the converter for these settings, and their key. Each cache entry has the key
+     of its settings.
 
-    enable("eager") twice   ->   the same (converter, key): the second block runs the entries that the first
-    one made
+    enable("eager") twice   ->   the same (converter, key): the second block runs the entries of the first
 
-The hook compares keys by identity, so equal settings must have one object. Keys live as long as the process:
-entries refer to them.
+The hook compares keys by identity, so equal settings must have one object. Keys live as long as the process,
+because entries refer to them.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ _converters: dict[CaptureSettings, tuple[FrameConverter, CaptureSettings]] = {}
 
 
 def makes_converters(cls: T) -> T:
-    """Decorator: the one class of converters."""
+    """Decorator for the only class of converters."""
     _makers.append(cls)
     return cls
 
 
 def converter_for(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSettings]:
-    """The converter of these settings and their key. What can't be hashed (an option that is a list) gets a
-    key of its own each time.
+    """The converter of these settings and their key.
+
+    Settings that can't be hashed (an option is a list) get a new key each time.
     """
     try:
         found = _converters.get(settings)
@@ -52,5 +52,5 @@ def _make(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSettings]:
 
 
 def forget(settings: CaptureSettings) -> None:
-    """Let go of settings that nobody will use again (those of a finished `explain`)."""
+    """Release settings that no one will use again (the settings of a finished `explain`)."""
     _converters.pop(settings, None)

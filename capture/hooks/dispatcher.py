@@ -1,12 +1,12 @@
-"""Dispatchers: code that a function runs instead of its own, so that somebody sees its calls.
+"""Dispatchers: a function runs a dispatcher's code instead of its own, so that the hook sees its calls.
 
-In:  a function, and what gets its calls.
-Out: a code object with the function's signature that passes all arguments on as one tuple.
+In:  a function, and a callable for its calls.
+Out: a code object with the function's signature. It passes all arguments to the callable as one tuple.
 
     def f(a, *rest, k=1): ...     ->     def f(a, *rest, k=1): return dispatch(dispatcher, (a, k, rest))
 
-The tuple has the order of the frame's locals. The dispatcher is the first constant of the code: there
-`own_code` finds it, for those who read a function's bytecode.
+The tuple has the order of the frame's locals. The dispatcher is the first constant of the code. `own_code`
+finds it there, and returns the bytecode that the author wrote.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from capture.bytecode.emit import bytecode_like, held_constant, release_constant
 
 
 class Dispatcher:
-    """What a dispatching code object knows: its function's own code, and a function that runs this code with
-    all arguments positional.
+    """A function's own code, and a function `positional` that runs it with all arguments positional.
 
-    It has no reference to the function itself. The garbage collector does not see code objects, so the two
-    would keep each other alive for ever.
+    A dispatcher has no reference to the function itself. The garbage collector does not see code objects, so
+    the function and its dispatcher would keep each other alive for ever.
     """
 
     def __init__(
@@ -44,8 +43,9 @@ class Dispatcher:
 
 
 def argument_count(code: types.CodeType) -> int:
-    """The number of parameters of all kinds: positional, keyword-only, *args, **kwargs. They are the first
-    locals of a frame.
+    """The number of parameters of all kinds: positional, keyword-only, *args, **kwargs.
+
+    They are the first locals of a frame.
     """
     return (
         code.co_argcount

@@ -1,12 +1,12 @@
-"""Which function a frame belongs to, for hooks that see frames only.
+"""Finds the function of a frame, for a hook that sees only frames.
 
 In:  a Python frame at its call.
-Out: the function object whose code it runs, or None where several could be meant.
+Out: the function object whose code the frame runs, or None if several functions are possible.
 
     frame of Net.forward   ->   f_globals["Net"].__dict__["forward"]
 
-Looked for where it is cheap first: by its qualified name, by the class of the first argument; then among all
-objects that refer to the code.
+The cheap places come first: the qualified name, then the class of the first argument. The last place is every
+object that refers to the code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def find(frame: types.FrameType) -> types.FunctionType | None:
-    """The function of `frame`. Closures of one code object are told apart by what their cells hold."""
+    """The function of `frame`. Closures of the same code object differ in the contents of their cells."""
     for look in _PLACES:
         candidates = {id(f): f for f in look(frame) if f.__code__ is frame.f_code and _cells_fit(f, frame)}
         if len(candidates) == 1:
@@ -45,7 +45,7 @@ def _cells_fit(function: types.FunctionType, frame: types.FrameType) -> bool:
 
 
 def _plain_functions(value: Any) -> Iterator[types.FunctionType]:
-    """The function behind a method, a wrapper, a property."""
+    """The functions inside a method, a wrapper or a property."""
     for part in (value, *(_attribute(value, name) for name in ("__func__", "__wrapped__", "fget", "fset"))):
         if isinstance(part, types.FunctionType):
             yield part

@@ -1,9 +1,8 @@
-"""The twin of the extension `_capture` where it is not built: entries and marks of code objects, for the
-settrace hook.
+"""The twin of the extension `_capture`: entries and marks of code objects, for the settrace hook.
 
-In:  the calls that `capture`, `guards` and `cache` make of `_capture`.
-Out: the same effects, by dictionaries. There is no evaluator hook, no native guard program and no compiled
-     graph: who needs one of these asks whether the name is there (`hasattr(_capture, "GuardProgram")`).
+In:  the calls of `_capture` in `capture`, `guards` and `cache`, if the extension is not built.
+Out: the same effects, by dictionaries. The twin has no evaluator hook, no native guard program and no
+     compiled graph. Code that uses one of these tests first: `hasattr(_capture, "GuardProgram")`.
 
     add_entry(f.__code__, entry)   ->   entries(f.__code__) == [entry]
 """
@@ -30,7 +29,7 @@ NULL = NullType()
 
 
 class Continuation:
-    """Returned by the code of a broken frame: go on with fn(*args)."""
+    """The return value of a broken frame's code: the hook goes on with fn(*args)."""
 
     __slots__ = ("args", "fn")
 
@@ -40,7 +39,7 @@ class Continuation:
 
 
 class Entry:
-    """As `_capture.Entry`; `guards` has a `check` like that of a guard program, or is None."""
+    """The same as `_capture.Entry`. `guards` is None, or has the method `check` of a guard program."""
 
     def __init__(
         self,
@@ -69,7 +68,7 @@ class Entry:
 
 
 class _CodeState:
-    """What is known of one code object, found by its address as long as it lives."""
+    """The entries and marks of one code object. `_states` has it by address while the code object lives."""
 
     def __init__(self, code: types.CodeType) -> None:
         number = id(code)
@@ -90,14 +89,14 @@ def _state_of(code: types.CodeType) -> _CodeState:
 
 
 def add_entry(code: types.CodeType, entry: Any) -> None:
-    """Put `entry` in front of the entries of `code`."""
+    """Add `entry` before the other entries of `code`."""
     state = _state_of(code)
     state.entries = [entry, *state.entries]
     state.added += 1
 
 
 def remove_entry(code: types.CodeType, entry: Any) -> bool:
-    """Take `entry` out again; False where it was not there."""
+    """Remove `entry`. False if `code` did not have it."""
     state = _state_of(code)
     kept = [other for other in state.entries if other is not entry]
     removed = len(kept) < len(state.entries)
@@ -106,12 +105,12 @@ def remove_entry(code: types.CodeType, entry: Any) -> bool:
 
 
 def entries(code: types.CodeType) -> list[Any]:
-    """The entries of `code`, latest first."""
+    """The entries of `code`; the newest is first."""
     return list(_state_of(code).entries)
 
 
 def added_entries(code: types.CodeType) -> int:
-    """How many entries `code` was given since they were last cleared."""
+    """How many entries were added to `code` since they were last cleared."""
     return _state_of(code).added
 
 
@@ -129,27 +128,27 @@ def all_codes() -> list[types.CodeType]:
 
 
 def skip_code(code: types.CodeType) -> None:
-    """Never ask about frames of this code."""
+    """Never call the converter for frames of this code."""
     _state_of(code).skipped = True
 
 
 def unskip_code(code: types.CodeType) -> None:
-    """Take skip_code back."""
+    """Undo `skip_code`."""
     _state_of(code).skipped = False
 
 
 def is_skipped(code: types.CodeType) -> bool:
-    """Was it marked by skip_code?"""
+    """Whether `skip_code` has marked the code."""
     state = _states.get(id(code))
     return state is not None and state.skipped
 
 
 def mark_resume(code: types.CodeType) -> None:
-    """This is the code of a resume function."""
+    """Mark `code` as the code of a resume function."""
     _state_of(code).resume = True
 
 
 def is_resume(code: types.CodeType) -> bool:
-    """Was it marked by mark_resume?"""
+    """Whether `mark_resume` has marked the code."""
     state = _states.get(id(code))
     return state is not None and state.resume

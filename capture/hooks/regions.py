@@ -1,13 +1,13 @@
-"""Regions: blocks and calls with their own hook settings, restored behind them in any case.
+"""Regions: blocks and calls with their own hook settings. The end always restores the settings before.
 
-In:  settings, and the hook that serves them (none: a region without capture).
-Out: a context manager, and functions that run inside of such a block.
+In:  settings and a hook; without a hook it is a region without capture.
+Out: a context manager, and functions that run inside such a block.
 
     region.__enter__()   ->   this thread's hook calls the converter of region.settings
-    region.__exit__()    ->   what was there before
+    region.__exit__()    ->   the hook state is as before
 
-Each thread has its stack of open regions. Closing one that is not the innermost is an error, and closes all:
-the hook is off then.
+Each thread has its own stack of open regions. A region that closes before an inner one is an error. Then all
+regions of the thread are closed and the hook is off.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class _OpenRegions(threading.local):
-    """Of one thread: (region, hook state before it) from the outermost on, and regions that an error closed
-    before their own exit.
+    """The regions of one thread: (region, hook state before it) from the outermost to the innermost.
+
+    closed_by_error: regions that an error has closed; their own exit is still to come.
     """
 
     def __init__(self) -> None:
@@ -44,16 +45,14 @@ _open = _OpenRegions()
 
 
 class Region:
-    """A block with hook settings of its own. May be entered again, also inside of itself and on several
-    threads.
-    """
+    """A block with its own hook settings. It can be entered again, inside itself and on several threads."""
 
     def __init__(self, hook: str | None, settings: CaptureSettings | None) -> None:
         self.hook = hook
         self.settings = settings
 
     def state(self) -> switch.HookState:
-        """The hook state of a thread inside of this region."""
+        """The hook state of a thread inside this region."""
         if self.settings is None or self.hook is None:
             return switch.OFF
         converter, key = converter_for(self.settings)
@@ -73,17 +72,18 @@ class Region:
             inner = stack[-1][0]
             _close_all(self)
             raise UsageError(
-                f"{self!r} was disabled before {inner!r}, which was enabled inside of it. "
+                f"{self!r} was disabled before {inner!r}, which was enabled inside it. "
                 "All regions of this thread are closed now"
             )
         elif self in _open.closed_by_error:
             _open.closed_by_error.remove(self)
         else:
-            raise UsageError(f"{self!r} is disabled, but was not enabled on this thread")
+            raise UsageError(f"{self!r} was disabled, but it was not enabled on this thread")
 
     def around(self, fn: T) -> T:
-        """`fn`, each call of which runs in this region. Calls nest strictly, so they need no place on the
-        stack.
+        """A wrapper of `fn` that runs each call in this region.
+
+        Calls always end in the reverse order of their begin, so they need no place on the stack.
         """
         inside = self.state()
 
@@ -99,7 +99,7 @@ class Region:
         return _natively(_remember(captured, fn), inside, fn)
 
     def around_method(self, owner: Any, name: str) -> Any:
-        """The same for a method of an object, looked up at each call: users replace `forward`."""
+        """The same for a method of an object. Each call looks it up, because users replace `forward`."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             return getattr(owner, name)(*args, **kwargs)
@@ -108,7 +108,7 @@ class Region:
 
 
 def _natively(described: Any, inside: switch.HookState, target: Any, *method: str) -> Any:
-    """The same function without a frame of its own, where its hook is the extension's."""
+    """The same function as a native object without a Python frame, if its hook is the extension's."""
     if inside.hook != "pep523":
         return described
     return _capture.HookedFunction(described, target, inside.converter, inside.key, *method)
@@ -120,21 +120,19 @@ def _remember(wrapper: Any, fn: Any) -> Any:
 
 
 def original_function(fn: Any) -> Any:
-    """What a compiled function runs; any other function itself."""
+    """The function that a compiled function runs; any other function itself."""
     return getattr(fn, "__dict__", {}).get("_capture_original", fn)
 
 
 def _close_all(exiting: Region) -> None:
-    """Every region of this thread; those other than the one that is exited just now still have an exit to
-    come.
-    """
+    """Close every region of this thread. All but `exiting` still wait for their own exit."""
     _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
     switch.switch(_open.stack[0][1])
     _open.stack.clear()
 
 
 def without_capture(fn: T) -> T:
-    """`fn`, each call of which runs with the hook off."""
+    """A wrapper of `fn` that runs each call with the hook off."""
 
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:

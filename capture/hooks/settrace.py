@@ -1,17 +1,16 @@
-"""The hook without the extension: sees calls through sys.settrace, and runs what was captured through
-dispatchers.
+"""The hook without the extension: sys.settrace shows it the calls, and dispatchers run the entries.
 
 In:  call events of this thread's Python frames.
-Out: functions whose `__code__` is a dispatcher: from the next call on they ask the cache entries of their own
-     code, capture where none fits, and run what they find.
+Out: functions whose `__code__` is a dispatcher. From the next call on they look for a cache entry of their
+     own code, capture the frame if no entry fits, and run the entry.
 
-    f(x) called, f not seen before   ->   f runs as it is;  f.__code__ = dispatcher
-    f(x) called again                ->   an entry of f's own code, else converter(frame); what the entry
-                                          holds
+    f(x), the first call    ->   f runs its own code;  f.__code__ = dispatcher
+    f(x), the next call     ->   the dispatcher runs an entry of f's own code; without one it calls
+                                 converter(frame) first
 
-A frame that is called already can't be replaced from a trace function, hence the next call. The same results
-as with the extension: the same converter, entries, guards and continuations; slower by two Python calls a
-frame. While no thread is enabled, functions have their own code.
+A trace function can't replace a frame that has begun, so capture starts at the next call. Results are the
+same as with the extension, because converter, entries, guards and continuations are the same. Each frame
+costs two more Python calls. While no thread is enabled, functions have their own code.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _enabled_threads = 0
 
 
 class _Installed:
-    """A function that has, or had, a dispatcher."""
+    """A function that has, or had, a dispatcher, and its two code objects."""
 
     def __init__(self, function: types.FunctionType, dispatching: types.CodeType) -> None:
         number = id(function)
@@ -58,7 +57,7 @@ class _Installed:
         self.dispatching = dispatching
 
 
-_dispatched: dict[int, _Installed] = {}  # by id of the function
+_dispatched: dict[int, _Installed] = {}  # the key is the id of the function
 
 
 class TracedFrame:
@@ -85,13 +84,14 @@ class TracedFrame:
 
 
 def get_callback() -> tuple[FrameConverter | None, Any]:
-    """Converter and key of this thread, (None, None) where it is not enabled."""
+    """Converter and key of this thread, or (None, None) if it is not enabled."""
     return _state.callback, _state.key
 
 
 def set_callback(callback: FrameConverter | None, key: Any) -> tuple[FrameConverter | None, Any]:
-    """Enable (or, with None, disable) this thread; returns what was set before. The program's own trace
-    function is kept and served.
+    """Enable this thread, or disable it (None). Returns the converter and key before.
+
+    The program's own trace function still gets its events.
     """
     previous = get_callback()
     if (callback is None) != (previous[0] is None):
@@ -129,7 +129,7 @@ def _install_all(choose: Any) -> None:
 
 
 def forget_all() -> None:
-    """Give every function its own code back, for good."""
+    """Give every function its own code back, and forget the dispatchers."""
     with _lock:
         _install_all(lambda installed: installed.own)
         _dispatched.clear()
@@ -151,21 +151,20 @@ def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
 
 def _meet(frame: types.FrameType) -> None:
     code = frame.f_code
-    ours = (
-        frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES
-    )  # also what a dataclass generates
+    # The name of the module also covers the methods that `dataclass` generates.
+    ours = frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES
     if ours or code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
         _capture.skip_code(code)
         return
     function = function_finder.find(frame)
-    if function is None:  # which function this is can't be told: closures of the same code that look alike
+    if function is None:  # several closures of the same code are possible
         _capture.skip_code(code)
     else:
         install(function)
 
 
 def install(function: types.FunctionType) -> None:
-    """Give `function` a dispatcher, unless it has one or its code is to be left alone."""
+    """Give `function` a dispatcher, unless it has one or its code is skipped."""
     code = function.__code__
     if own_code(code) is not code or code.co_flags & GENERATOR_KINDS or _capture.is_skipped(code):
         return
@@ -195,7 +194,7 @@ def _dispatch(dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
 
 
 def _resume(function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
-    """A resume function is called by nobody but us: no dispatcher is needed to look for its entries."""
+    """Run a resume function. Only the hook calls it, so it needs no dispatcher."""
     code = own_code(function.__code__)
     if _capture.is_skipped(code):
         return function(*arguments)
@@ -203,14 +202,14 @@ def _resume(function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
 
 
 def _plain(function: types.FunctionType) -> types.FunctionType:
-    """The function, or what runs its own code where it has a dispatcher."""
+    """`function` itself, or the `positional` of its dispatcher, which runs its own code."""
     dispatcher = dispatcher_of(function.__code__)
     return function if dispatcher is None else dispatcher.positional
 
 
 def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
-    """`function` runs `code` with all arguments positional, in the order of the frame's locals."""
-    _state.suspended = True  # the look-up runs Python code that this hook would else look at in its turn
+    """Run an entry of `code`, else `function`. Arguments are in the order of the frame's locals."""
+    _state.suspended = True  # the look-up runs Python code, and this hook must not see it
     try:
         entry, slots = _find_entry(code, function, arguments)
     finally:
@@ -221,16 +220,13 @@ def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tu
 def _find_entry(
     code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]
 ) -> tuple[Any, tuple[Any, ...]]:
-    """An entry that fits, and its slots: one that is there, or one that the converter makes now. (None, ())
-    where there is none.
-    """
+    """An entry that fits and its slots: an existing entry, or a new one of the converter; else (None, ())."""
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     count = len(code.co_varnames) + len(cells) + len(code.co_freevars)
     localsplus = arguments + (_capture.NULL,) * (count - len(arguments))
     failures = []
-    for entry in sorted(
-        _capture.entries(code), key=lambda entry: entry.guards is None
-    ):  # what always fits, last
+    # An entry without guards always fits, so it comes last.
+    for entry in sorted(_capture.entries(code), key=lambda entry: entry.guards is None):
         if entry.key is _state.key:
             failed, slots = _check(entry, localsplus, function)
             if failed < 0:
@@ -245,7 +241,7 @@ def _find_entry(
 
 
 def _builtins_of(function: Any) -> dict[str, Any]:
-    """Untyped: type stubs disagree on whether functions have the attribute."""
+    """The argument has no type, because some type stubs of functions lack the attribute."""
     found: dict[str, Any] = function.__builtins__
     return found
 
@@ -260,7 +256,7 @@ def _check(
 
 
 def _ask(frame: TracedFrame) -> Any:
-    """The converter's answer; nothing is traced meanwhile."""
+    """The entry that the converter makes, or None. No call is traced while the converter runs."""
     callback = _state.callback
     assert callback is not None
     traced = sys.gettrace()
@@ -286,7 +282,7 @@ def _run_entry(
     if entry.graph is not None:
         try:
             outputs = entry.graph(*slots[: entry.inputs])
-        except Exception as error:  # Python runs the frame, and raises its own error at the user's own line
+        except Exception as error:  # Python runs the frame again and raises the error at the user's line
             if entry.on_failure is not None:
                 entry.on_failure(entry, error)
         else:

@@ -1,11 +1,11 @@
-"""The two ways to see Python frames, switched as one state of the thread.
+"""The switch of the two hooks: each thread has one state.
 
 In:  `HookState(hook, converter, key)`, or `OFF`.
-Out: `switch(state)` makes it the state of this thread and returns the one before.
+Out: `switch(state)` sets the state of this thread and returns the state before.
 
-    switch(HookState("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that
-    have no fitting entry
-    switch(OFF)                               ->   HookState("pep523", converter, key)
+    switch(HookState("pep523", converter, key))   ->   OFF; from now on the extension calls `converter` for
+                                                       each frame without a fitting entry
+    switch(OFF)                                   ->   HookState("pep523", converter, key)
 
 "pep523" is the extension's evaluator. "settrace" is `capture/hooks/settrace.py`, which needs no extension.
 """
@@ -29,7 +29,7 @@ HOOKS = ("pep523", "settrace")
 
 
 class HookState(NamedTuple):
-    """Which hook of this thread asks whom. hook None: none."""
+    """The hook of a thread (None: off), the converter that it calls, and the key of its entries."""
 
     hook: str | None
     converter: FrameConverter | None
@@ -40,7 +40,7 @@ OFF = HookState(None, None, None)
 
 
 def lookup(name: str) -> str:
-    """The name, checked: UsageError where there is no such hook, or the extension was not built."""
+    """The name itself. UsageError if no hook has this name, or if the extension is not built."""
     if name not in HOOKS:
         raise UsageError(f"no hook is named {name!r}: {did_you_mean(str(name), HOOKS)}")
     if name == "pep523" and not hasattr(_capture, "set_callback"):
@@ -52,7 +52,7 @@ def lookup(name: str) -> str:
 
 
 def switch(state: HookState) -> HookState:
-    """Make `state` that of this thread; returns the one before."""
+    """Set the state of this thread, and return the state before."""
     hook, converter, key = state
     traced, traced_key = settrace.get_callback()
     if traced is not None or hook == "settrace":
@@ -76,9 +76,7 @@ def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:
 
 
 def prepare(hook: str | None, fn: Any) -> None:
-    """`fn` is about to be called: the settrace hook, which sees a function at its first call and captures
-    from the next one on, learns of it now.
-    """
+    """Tell the hook that `fn` will be called. So the settrace hook captures the first call already."""
     if hook == "settrace":
         for function in _functions_of(fn):
             settrace.install(function)
@@ -94,9 +92,8 @@ def _functions_of(fn: Any) -> list[types.FunctionType]:
 
 # --- marks of code objects --------------------------------------------------------------------------------
 
-_left_alone: dict[
-    int, types.CodeType
-] = {}  # by address: code objects compare by value, and hash their constants
+#: The key is the address, because code objects compare by value and hash their constants.
+_left_alone: dict[int, types.CodeType] = {}
 
 
 def leave_alone(code: types.CodeType) -> None:
@@ -106,9 +103,7 @@ def leave_alone(code: types.CodeType) -> None:
 
 
 def request(function: Any) -> None:
-    """Capture this function's own frames although their kind is left alone, unless the user said so of this
-    very code.
-    """
+    """Capture the frames of this function, even if its file is left alone. `leave_alone` still holds."""
     code = frame_filter.request(function)
     if code is not None and id(code) not in _left_alone:
         _capture.unskip_code(code)

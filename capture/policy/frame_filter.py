@@ -1,11 +1,11 @@
-"""Which frames are captured, and which functions may be inlined into one.
+"""Decides which frames are captured, and which functions are inlined.
 
 In:  a code object or a function.
 Out: a reason to leave it alone, or None.
 
-User code and the modelling code of libraries is captured. torch's own modules are captured from `forward` on;
-the rest of torch, the standard library and tools that run Python frames around the user's (test runners,
-debuggers) are left alone, though most of it may be inlined.
+User code and the modelling code of libraries is captured. Of torch's own modules, `forward` and the functions
+that it calls are captured. Three kinds of frames are left alone: the rest of torch, the standard library, and
+tools around the program (test runners, debuggers). Most of these functions can still be inlined.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _OURS = str(Path(__file__).parents[2]) + os.sep
 OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
-# Folders of torch whose frames are worth capturing on their own.
+# Folders of torch whose frames are captured.
 TORCH_CAPTURED = tuple(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/"))
 TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
     for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")
 )
-# ... but for what makes modules and fills their parameters.
+# Functions in these folders that are left alone: they make modules and fill their parameters.
 TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
-#: code that does something else where it is compiled: another fast path, no hooks behind an exception
+#: files whose code behaves differently under a compiler: another fast path, no hooks after an exception
 _ASKS_FOR_COMPILERS = tuple(
     _TORCH + os.path.join("nn", "modules", name) for name in ("transformer.py", "module.py")
 )
@@ -70,7 +70,7 @@ TOOLS = frozenset(
         "PIL",
     ]
 )
-# Standard library modules whose functions are not inlined: they reach outside of the program.
+# Standard library modules whose functions are not inlined, because they act outside the program.
 NOT_INLINED_MODULES = frozenset(
     [
         "logging",
@@ -100,17 +100,17 @@ NOT_INLINED_MODULES = frozenset(
         "datetime",
     ]
 )
-# Of those, the modules of which a program's own functions make use: the assertions of a test case are plain
-# Python.
+# Submodules of these that are inlined: the assertions of a test case are plain Python.
 INLINED_STDLIB = frozenset(["unittest.case", "unittest.util"])
 NOT_INLINED_TORCH = (
-    "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
-    "torch.fx", "torch._subclasses", "torch.autograd.graph", "torch.autograd.function", "torch.serialization", "torch.hub", "torch.onnx",
-    "torch._tensor_str", "torch._compile", "torch.profiler", "torch._ops", "torch._library", "torch.random", "torch._tensor",
+    "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data",
+    "torch.distributed", "torch.multiprocessing", "torch.fx", "torch._subclasses", "torch.autograd.graph",
+    "torch.autograd.function", "torch.serialization", "torch.hub", "torch.onnx", "torch._tensor_str",
+    "torch._compile", "torch.profiler", "torch._ops", "torch._library", "torch.random", "torch._tensor",
     "torch.utils.checkpoint", "torch.autograd", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
 )  # fmt: skip
 INLINED_TORCH = ("torch.autograd.grad_mode",)
-#: what is plain Python of those: (module, name)
+#: functions of these modules that are plain Python and inlined: (module, name)
 INLINED_FUNCTIONS = frozenset(
     [
         ("torch.autograd.graph", "disable_saved_tensors_hooks"),
@@ -125,17 +125,18 @@ INLINED_FUNCTIONS = frozenset(
 )
 
 
-#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks) is.
-# Graphs of torch.fx are : what backends run, who may write them anew: frames of those would be captured
-# without end.
+#: File names of generated code that is left alone. Other code that is made at run time (exec, notebooks) is
+#: the user's. "<eval_with_key>" is a graph of torch.fx: a backend runs it and may generate it again, so the
+#: capture of its frames would never end.
 GENERATED = ("<frozen ", "<__array_function__ internals>", "<eval_with_key>")
-#: by address: code objects compare by value
+#: The key is the address, because code objects compare by value.
 _requested: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
 
 
 def request(function: object) -> CodeType | None:
-    """The user asked to capture this function (a bound method's, a module's forward): it is, wherever it
-    comes from. Its code, if it has one.
+    """Note that the user asked to capture this function, method or module, whatever file it comes from.
+
+    Returns its code object, if it has one.
     """
     if isinstance(function, torch.nn.Module):
         function = type(function).forward
@@ -147,7 +148,7 @@ def request(function: object) -> CodeType | None:
 
 
 def why_not_captured(code: CodeType) -> str | None:
-    """A reason to run frames of this code object in the default evaluator."""
+    """A reason to run frames of this code object in the default evaluator, or None."""
     if _reads_frame(code):
         return "it may read its own local variables"
     return None if id(code) in _requested else _why_not_from_there(code)
@@ -174,11 +175,11 @@ def _why_not_from_there(code: CodeType) -> str | None:
     return None
 
 
-#: builtins by which a function gets at its own frame, which has to be Python's then; and of attributes or
-# imported functions
+#: builtins with which a function reads its own frame: the default evaluator must run such a frame
 READS_FRAME = frozenset(("eval", "exec"))
+#: the same for attributes and imported functions
 READS_FRAMES = frozenset(("_getframe", "currentframe"))
-#: builtins that tell the variables of the frame, where they get no arguments
+#: builtins that return the variables of the frame if they get no arguments
 ASKS_FOR_LOCALS = frozenset(("locals", "vars", "dir"))
 
 
@@ -187,60 +188,59 @@ def _reads_frame(code: CodeType) -> bool:
     names = set(code.co_names)
     if names & READS_FRAMES:
         return True
-    # `model.eval()` is no call of the builtin.
+    # The names alone don't decide: `model.eval()` is no call of the builtin.
     return bool(names & READS_FRAME) and any(
         step.name in dialect.LOADS_NAME and step.value in READS_FRAME for step in decode(code).instructions
     )
 
 
 def reads_other_locals(code: CodeType) -> bool:
-    """Whether a function of this code may ask for the variables of its callers: the code behind a break has
-    others.
+    """Whether a function of this code may read the variables of its callers.
+
+    A resume function has other variables than the original.
     """
     return "f_locals" in code.co_names
 
 
 @functools.lru_cache(maxsize=8192)
 def asks_for_locals(code: CodeType) -> bool:
-    """Whether a frame of this code may ask for its own variables: then Python runs either all of it or
-    nothing.
-    """
+    """Whether a frame of this code may read its own variables: then it can't be cut by a graph break."""
     if not ASKS_FOR_LOCALS.intersection(code.co_names):
         return False
     return any(
         step.name in dialect.LOADS_NAME
         and step.value in ASKS_FOR_LOCALS
-        and (step.value == "locals" or dialect.begins_call_without_arguments(behind))
-        for step, behind in itertools.pairwise(decode(code).instructions)
+        and (step.value == "locals" or dialect.begins_call_without_arguments(following))
+        for step, following in itertools.pairwise(decode(code).instructions)
     )
 
 
 def why_not_now() -> str | None:
-    """A reason to run this frame, whatever it is, in the default evaluator."""
+    """A reason in the state of the thread to run every frame in the default evaluator, or None."""
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        return "inside of a torch.func transform: tensors are wrapped in those of its level"
+        return "a torch.func transform is active: it wraps the tensors"
     if torch._C._len_torch_dispatch_stack() or not function_modes.are_followed():
         return "a mode sees each operation of torch"
     if torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python):
-        return "operations are kept from fake tensors (_DisableTorchDispatch)"
+        return "_DisableTorchDispatch is active: fake tensors don't work under it"
     if forward_ad._current_level >= 0:
-        return "forward-mode differentiation: tensors carry tangents, which no graph computes"
+        return "forward-mode differentiation is active: no graph computes the tangents of tensors"
     if methods_are_replaced():
         return "a method of torch.Tensor is not torch's own"
     if saves_through_hooks():
-        return "tensors that autograd saves go through hooks (checkpoint), which count them"
+        return "hooks see the tensors that autograd saves, and may count them (checkpoint)"
     return None
 
 
-_torch_compile = torch._C._dynamo.eval_frame  # C only: there without an import of torch's Python compiler
+_torch_compile = torch._C._dynamo.eval_frame  # in C: this does not import torch's Python compiler
 
 
-#: of this thread; None or False: torch.compile is not at work
+#: the callback of this thread; None or False if torch.compile is not active
 callback_of_torch_compile = _torch_compile.get_eval_frame_callback
 
 
 def hide_from_torch_compile(code: CodeType) -> None:
-    """Frames of this code are not captured by torch.compile; those that they call are, where it is at work."""
+    """torch.compile skips frames of this code. It still captures the frames that they call."""
     action = _torch_compile._FrameAction
     _torch_compile.set_code_exec_strategy(
         code, _torch_compile._FrameExecStrategy(action.SKIP, action.DEFAULT)
@@ -252,14 +252,15 @@ def saves_through_hooks() -> bool:
 
 
 def gives_compilers_other_values(code: CodeType) -> bool:
-    """Code of torch whose results depend on `torch.compiler.is_compiling()`: there the answer has to be
-    eager's.
+    """Whether the results of this code of torch depend on `torch.compiler.is_compiling()`.
+
+    The answer must then be the answer of eager.
     """
     return code.co_filename in _ASKS_FOR_COMPILERS
 
 
 def is_whole_or_nothing(code: CodeType) -> bool:
-    """Code whose parts are not worth a graph each: the loops of an optimizer over its parameters."""
+    """Whether parts of this code are no good graphs: the loops of an optimizer over its parameters."""
     return code.co_filename.startswith(_OPTIMIZERS)
 
 
@@ -273,7 +274,7 @@ def _package_of(path: str) -> str | None:
 
 
 def _is_polyfills(module: str) -> bool:
-    """Library functions in plain Python: `capture.variables.<family>.polyfills` and `..._polyfills`."""
+    """Whether the module has polyfills: `capture.variables.<family>.polyfills` and `..._polyfills`."""
     return module.startswith("capture.variables.") and module.endswith("polyfills")
 
 
@@ -292,12 +293,12 @@ def _why_not_inlined(module: str, path: str) -> str | None:
 
 
 def is_plain_python(function: FunctionType) -> bool:
-    """One of torch's helpers in modules that are otherwise left alone."""
+    """Whether it is one of the plain helpers in the modules of torch that are left alone."""
     return (function.__module__, function.__qualname__) in INLINED_FUNCTIONS
 
 
 def why_not_inlined(function: FunctionType) -> str | None:
-    """A reason to leave a call of this function to Python."""
+    """A reason to leave a call of this function to Python, or None."""
     if is_plain_python(function):
         return None
     return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)

@@ -1,10 +1,12 @@
-"""What torch's functions are to the interpreter: graph operations, constants, changes of state, or left
-alone.
+"""Sorts torch's functions into kinds, which say what the interpreter does with a call.
 
 In:  a callable.
-Out: `kind_of(function)`: "graph" (becomes a node), "constant" (evaluated at translation time), "state"
-     (evaluated, recorded in the graph, and replayed for code that runs after the graph), "outside" (breaks
-     the graph), or None (not torch's: inline it).
+Out: `kind_of(function)`: the kind of a function, or None to inline it.
+
+    "graph"      the call becomes a node of the graph
+    "constant"   the call is evaluated during translation
+    "state"      the call is evaluated, recorded in the graph, and replayed for the code after the graph
+    "outside"    the call breaks the graph
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ from capture.process import process_flags
 
 # Namespaces whose functions are operations.
 OPERATION_MODULES = ("torch.nn.functional", "torch.functional", "torch.linalg", "torch.fft", "torch.special")
-NAMESPACES = ("torch", "torch.nn.functional", "torch._C._nn", "torch._C._VariableFunctions", "torch.linalg", "torch.fft",
-              "torch.special", "torch._C._fft", "torch._C._linalg", "torch._C._special", "torch._C._sparse")  # fmt: skip
+NAMESPACES = (
+    "torch", "torch.nn.functional", "torch._C._nn", "torch._C._VariableFunctions", "torch.linalg",
+    "torch.fft", "torch.special", "torch._C._fft", "torch._C._linalg", "torch._C._special",
+    "torch._C._sparse",
+)  # fmt: skip
 
 CONSTANT_FUNCTIONS = [
     "torch.is_grad_enabled",
@@ -82,8 +87,8 @@ CONSTANT_FUNCTIONS = [
     "torch._C._len_torch_dispatch_stack",
 ]
 
-# Of those, what reads a state that may change and that no other guard looks at -> the built-in function that
-# says what it is.
+# Functions of this list that read a state that may change, if no other guard reads it -> the built-in
+# function and the arguments with which a guard reads it.
 STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
     torch.get_num_threads: (torch.get_num_threads, ()),
     torch.is_anomaly_enabled: (torch.is_anomaly_enabled, ()),
@@ -156,7 +161,7 @@ OUTSIDE_FUNCTIONS = [
 ]
 
 
-#: names that a namespace has because it is an object
+#: names that every object or module has
 OF_ANY_OBJECT = frozenset([*dir(object), *dir(types.ModuleType)])
 
 
@@ -169,8 +174,9 @@ def _find(path: str) -> Any:
 
 @functools.cache
 def _tables() -> dict[int, tuple[str, Any]]:
-    """id of a function of torch -> (kind, the function: held, since some are made anew by each look-up and
-    their ids would be used again).
+    """The id of a function of torch -> (kind, the function).
+
+    The table keeps the functions alive. A look-up makes some of them anew, and their ids would be used again.
     """
     table: dict[int, tuple[str, Any]] = {}
     for path in NAMESPACES:
@@ -196,9 +202,7 @@ def _tables() -> dict[int, tuple[str, Any]]:
 
 
 def _is_operation(function: Any) -> bool:
-    """Of torch's own Python functions: the public ones. Their helpers (checks of masks and dtypes) are
-    inlined.
-    """
+    """Whether it is a public Python function of torch. Private helpers (checks of dtypes) are inlined."""
     return (
         isinstance(function, types.FunctionType)
         and function.__module__ in OPERATION_MODULES

@@ -1,4 +1,4 @@
-"""Marks that a user puts on functions, tensors and modules; read by the interpreter.
+"""Marks of the user on functions, tensors and modules. The interpreter reads them.
 
 In:  `capture.disable(fn)`, `capture.allow_in_graph(fn)`, `capture.assume_constant_result(fn)`,
      `capture.mark_dynamic(t, dim)`.
@@ -7,8 +7,8 @@ Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `d
 
     mark_dynamic(x, 0)    ->   x._capture_dynamic_dims == {0: DimRange(None, None)}
 
-A function is marked in a registry (a bound method marks its function); a tensor carries the mark as an
-attribute: it goes where the tensor goes.
+The mark of a function is in a registry; for a bound method it is the mark of its function. The mark of a
+tensor is an attribute of the tensor.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from capture.report.errors import UsageError
 
 @dataclass(frozen=True)
 class DimRange:
-    """Bounds that the user promises for a dynamic size, both inclusive. `strict`: it is an error where the
-    program fixes the size.
+    """Bounds that the user promises for a dynamic size, both inclusive.
+
+    strict: it is an error if the program fixes the size.
     """
 
     minimum: int | None
@@ -35,7 +36,7 @@ class DimRange:
 
 
 class FunctionMarks:
-    """Callables with a mark, by identity; they are kept alive, so that no other object gets their address."""
+    """Callables with a mark, by address. They are kept alive, so that no other object gets their address."""
 
     def __init__(self) -> None:
         self._functions: dict[int, Any] = {}
@@ -54,7 +55,7 @@ def _plain_function(fn: Any) -> Any:
 
 _allowed = FunctionMarks()
 _constant = FunctionMarks()
-# On the wrapper that `capture.disable` returns: the wrapped function itself stays capturable.
+# The mark is on the wrapper that `capture.disable` returns. The wrapped function itself has no mark.
 _DISABLED = "_capture_disabled"
 
 
@@ -62,9 +63,9 @@ _DISABLED = "_capture_disabled"
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Calls of `fn` (or of each of a list) become one node of the graph, and are not looked into.
+    """A call of `fn` becomes one node of the graph, and capture does not interpret it. `fn` may be a list.
 
-    Source: torch.compiler.allow_in_graph. `fn` must depend on its arguments alone and have no side effects.
+    `fn` must depend only on its arguments and have no side effects. Source: torch.compiler.allow_in_graph.
     """
     if isinstance(fn, list | tuple):
         return [allow_in_graph(item) for item in fn]
@@ -75,9 +76,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` is called at capture, with the arguments of that time; what it returns then is a constant of the
-    graph.
-    """
+    """Capture calls `fn` with the arguments of that time. Its result is a constant of the graph."""
     if not callable(fn):
         raise UsageError(f"assume_constant_result takes a callable, not {fn!r}")
     _constant.add(fn)
@@ -93,12 +92,12 @@ def has_constant_result(fn: Any) -> bool:
 
 
 def mark_disabled(wrapper: Any) -> None:
-    """Called by `capture.disable` for the wrapper that it returns."""
+    """Mark the wrapper that `capture.disable` returns."""
     setattr(wrapper, _DISABLED, True)
 
 
 def is_disabled(fn: Any) -> bool:
-    """A call of `fn` must be left to Python (a graph break in the caller)."""
+    """Whether a call of `fn` must be left to Python (a graph break in the caller)."""
     fn = _plain_function(fn)
     return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
 
@@ -108,7 +107,7 @@ def is_disabled(fn: Any) -> bool:
 _DYNAMIC = "_capture_dynamic_dims"
 _STATIC = "_capture_static_dims"
 _NO_DIMS: Any = {}
-# What torch._dynamo.mark_dynamic and its like leave on a tensor, and whether it is strict.
+# Attributes that torch._dynamo.mark_dynamic and similar functions set on a tensor -> whether it is strict.
 _DYNAMIC_OF_TORCH = {
     "_dynamo_weak_dynamic_indices": False,
     "_dynamo_unbacked_indices": False,
@@ -122,9 +121,10 @@ def mark_dynamic(
 ) -> None:
     """The size of these dimensions changes: capture it as a symbol from the start, also under dynamic=False.
 
-    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't; the
-    captured call raises ConstraintViolation where the program fixes the size. Source:
-    torch._dynamo.mark_dynamic.
+    min, max: bounds that the caller promises, both inclusive.
+    Errors: UsageError if the tensor has no such dimension. The captured call raises ConstraintViolation if
+    the program fixes the size.
+    Source: torch._dynamo.mark_dynamic.
     """
     if min is not None and max is not None and min > max:
         raise UsageError(f"mark_dynamic: min {min} is above max {max}")
@@ -132,7 +132,7 @@ def mark_dynamic(
 
 
 def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
-    """`mark_dynamic` without a promise: the size may turn out to be fixed by the program."""
+    """The same as `mark_dynamic`, but the program may fix the size."""
     _mark("maybe_mark_dynamic", tensor, dims, DimRange(None, None))
 
 
@@ -142,18 +142,14 @@ def _mark(caller: str, tensor: torch.Tensor, dims: int | Sequence[int], bounds: 
 
 
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
-    """The size of these dimensions (None: of all) does not change: capture it as a number, also under
-    dynamic=True.
-    """
+    """The size of these dimensions (None: all) does not change: capture a number, also under dynamic=True."""
     wanted = range(tensor.dim()) if dims is None and isinstance(tensor, torch.Tensor) else dims
     checked = _checked_dims("mark_static", tensor, () if wanted is None else wanted)
     setattr(tensor, _STATIC, static_dims(tensor) | frozenset(checked))
 
 
 def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
-    """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count
-    too.
-    """
+    """Dimensions with a dynamic mark, and their bounds. Marks for torch.compile count too."""
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
     marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
     foreign = {dim: strict for name, strict in _DYNAMIC_OF_TORCH.items() for dim in attributes.get(name, ())}
@@ -165,7 +161,7 @@ def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
 
 
 def static_dims(tensor: torch.Tensor) -> frozenset[int]:
-    """Dimensions marked static."""
+    """Dimensions with a static mark. Marks for torch.compile count too."""
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
     return frozenset(attributes.get(_STATIC, ())) | frozenset(attributes.get(_STATIC_OF_TORCH, ()))
 

@@ -1,11 +1,10 @@
-"""What the parts of this package expect of each other, as types.
+"""The settings of a capture, and the types of frames, backends and converters.
 
-In:  nothing.
-Out: `CaptureSettings`, `FrameLike`, `Backend`, `Converter`: names for annotations, and the settings that
-     `enable()` was called with.
+In:  the checked arguments of `enable()`.
+Out: `CaptureSettings`. `FrameLike`, `Backend` and `FrameConverter` are names for annotations.
 
-    enable("llvm", fullgraph=True)   ->   CaptureSettings(backend=llvm_backend, backend_name="llvm",
-    fullgraph=True, dynamic=None, options=())
+    enable("llvm", fullgraph=True)
+        ->   CaptureSettings(backend=llvm_backend, backend_name="llvm", fullgraph=True, dynamic=None)
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """One way to capture. Equal settings share cache entries: `capture/hooks/converters.py` has one canonical
-    object for them.
+    """The settings of a capture. Equal settings share cache entries.
 
-    backend is the callable with its options bound in. dynamic None: config.dynamic decides. `tag` sets apart
-    what must not share entries with anything else (explain, a compiled function).
+    backend: the callable with its options bound.
+    dynamic: None if config.dynamic decides.
+    tag: a unique object makes the settings unequal to all others, so that they share no entries (explain).
     """
 
     backend: Any
@@ -41,17 +40,15 @@ class CaptureSettings:
 
     @property
     def key(self) -> CaptureSettings:
-        """By which entries know these settings. Only the object that `capture/hooks/converters.py` gives a
-        converter is ever used as a key.
-        """
+        """The key of the entries. `capture/hooks/converters.py` has one object for equal settings."""
         return self
 
 
 class FrameLike(Protocol):
-    """What a converter gets: `_capture.Frame`, or the settrace hook's equivalent.
+    """The argument of a converter: `_capture.Frame`, or the equivalent of the settrace hook.
 
-    locals has an item for each of `code.co_nlocalsplus`, `_capture.NULL` where unbound; failures are (entry,
-    guard index) of the entries that were tried and did not fit.
+    locals: one item for each of `code.co_nlocalsplus`, `_capture.NULL` if it is unbound.
+    failures: (entry, guard index) of each entry that did not fit.
     """
 
     code: types.CodeType
@@ -63,6 +60,6 @@ class FrameLike(Protocol):
 
 
 class FrameConverter(Protocol):
-    """The callback of a hook: captures the frame and installs an entry, or returns None: run it by Python."""
+    """The callback of a hook: captures the frame and returns its new entry, or None to leave it to Python."""
 
     def __call__(self, frame: FrameLike) -> Any: ...

@@ -1,8 +1,8 @@
-"""What compiled functions do for a while: capture as usual, run eagerly, or not be captured again.
+"""The stance: compiled functions capture as usual, run eagerly, or do not recompile.
 
-In:  `set_stance("fail_on_recompile")`: for the process, from now on; as a `with` block or decorator, for that
-     block or call.
-Out: `current()`, which the converters and the regions ask.
+In:  `set_stance("fail_on_recompile")`. A call changes the stance of the process. A `with` block changes it
+     for the block, and a decorator for each call.
+Out: `current()`, for the converters and the regions.
 
     with capture.set_stance("force_eager"): fast(x)     # as if `fast` were not compiled
 
@@ -22,15 +22,15 @@ from capture.report.errors import UsageError, did_you_mean
 T = TypeVar("T", bound=Callable[..., Any])
 
 DEFAULT = "default"
-FORCE_EAGER = "force_eager"  # neither capture nor run what was captured
-EAGER_ON_RECOMPILE = "eager_on_recompile"  # what fits no entry runs eagerly, where there is an entry
-FAIL_ON_RECOMPILE = "fail_on_recompile"  # or is an error
+FORCE_EAGER = "force_eager"  # neither capture frames nor run entries
+EAGER_ON_RECOMPILE = "eager_on_recompile"  # a frame runs eagerly if its code has entries and none fits
+FAIL_ON_RECOMPILE = "fail_on_recompile"  # such a frame is an error
 STANCES = (DEFAULT, FORCE_EAGER, EAGER_ON_RECOMPILE, FAIL_ON_RECOMPILE)
 
 _current = DEFAULT
 
 
-#: compiled functions of the extension's hook ask nobody
+#: the compiled functions of the extension do not call `current`
 _tell_extension = getattr(_capture, "run_eagerly", bool)
 
 
@@ -39,7 +39,7 @@ def current() -> str:
 
 
 def _become(stance: str) -> str:
-    """Returns the one before."""
+    """Change the stance, and return the stance before."""
     global _current
     before, _current = _current, stance
     _tell_extension(stance == FORCE_EAGER)
@@ -47,7 +47,7 @@ def _become(stance: str) -> str:
 
 
 class set_stance:
-    """From now on; until the end of a `with` block; or, as a decorator, in each call of the function."""
+    """Change the stance from now on, in a `with` block, or (as a decorator) in each call of a function."""
 
     def __init__(self, stance: str = DEFAULT) -> None:
         if stance not in STANCES:

@@ -1,13 +1,12 @@
-"""What the marks of `torch.compiler` say about a function: they bind this compiler too.
+"""Reads the marks of `torch.compiler` on functions: they are valid for this compiler too.
 
 In:  a function that a program marked with `torch.compiler.disable`, `allow_in_graph`,
-     `assume_constant_result` or
-     `substitute_in_graph`, or what one of these returned.
+     `assume_constant_result` or `substitute_in_graph`, or the return value of one of these.
 Out: `disabled_original(fn)`, `disables_what_it_calls(fn)`, `is_allowed_in_graph(fn)`,
      `has_constant_result(fn)`, `substitute_of(fn)`.
 
-torch.compile keeps some of the marks in modules of its own. They are looked at where the program has imported
-them, and never imported here.
+torch.compile keeps some marks in its own modules. They are read if the program has imported them, and are
+never imported here.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ _FILES = os.path.join(os.path.dirname(torch.__file__), "_dynamo") + os.sep
 
 
 def disabled_original(function: Any) -> Any:
-    """What the program disabled, where `function` is the wrapper that `torch.compiler.disable` returned for
-    it; else None.
+    """The original, if `function` is the wrapper that `torch.compiler.disable` returned for it; else None.
 
-    functools.wraps copies the marks to functions without that meaning. torch disables some functions of its
-    own when torch.compile is imported; these are not the program's, but they are where it disabled a module,
-    of which the wrapper holds a method.
+    functools.wraps copies the marks to functions that no one disabled, so the wrapper's code is tested.
+    torch disables some of its own functions when torch.compile is imported. The program did not disable
+    these, so they do not count. The method of a module counts: the program has disabled the module.
     """
     if not is_wrapper(function):
         return None
@@ -39,8 +37,9 @@ def disabled_original(function: Any) -> Any:
 
 
 def is_wrapper(function: Any) -> bool:
-    """Is it one of the functions that torch.compile returns for others? They share their code: a mark of the
-    code would be one of them all.
+    """Whether it is one of the wrappers of torch.compile.
+
+    They share one code object, so a mark on the code would be a mark on all of them.
     """
     if not isinstance(function, types.FunctionType):
         return False
@@ -54,7 +53,7 @@ def disables_what_it_calls(wrapper: types.FunctionType) -> bool:
 
 def is_allowed_in_graph(function: types.FunctionType) -> bool:
     rules = sys.modules.get("torch._dynamo.trace_rules")
-    allowed = getattr(rules, "_allowed_callable_ids", ())  # the module may be on its way in
+    allowed = getattr(rules, "_allowed_callable_ids", ())  # the import of the module may be running
     return id(function) in allowed and id(function) not in getattr(rules, "_nonstrict_trace_callable_ids", ())
 
 
@@ -63,13 +62,13 @@ def has_constant_result(function: types.FunctionType) -> bool:
 
 
 def substitute_of(function: Any) -> types.FunctionType | None:
-    """What the program said to inline in place of a function written in C."""
+    """The Python function that the program wants inlined in place of a function in C."""
     module = sys.modules.get("torch._dynamo.variables.functions")
-    polyfilled = getattr(module, "PolyfilledFunctionVariable", None)  # the module may be on its way in
+    polyfilled = getattr(module, "PolyfilledFunctionVariable", None)  # as above
     if polyfilled is None:
         return None
     handler = polyfilled._get_polyfill_handlers().get(function)
     written = getattr(handler, "__torch_dynamo_polyfill__", None)
     if not isinstance(written, types.FunctionType) or written.__code__.co_filename.startswith(_FILES):
-        return None  # those that come with torch.compile
+        return None  # a substitute of torch.compile, not of the program
     return written

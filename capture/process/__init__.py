@@ -1,3 +1,3 @@
 """In:   The state of the thread and of the process.
-Out:  The state as it was, whatever happens meanwhile.
+Out:  The same state, restored after each change and after each error.
 """

@@ -1,7 +1,10 @@
-"""Pausing the garbage collector where only long-lived objects are made.
+"""Pauses the garbage collector while only long-lived objects are made.
 
-A full collection walks all of torch's objects (0.15 s). Importing our modules or capturing a frame makes
-thousands of small objects that stay, which is what triggers one.
+In:  a block that makes such objects.
+Out: no automatic collection runs inside the block.
+
+A full collection visits all of torch's objects (0.15 s). The import of our modules, or the capture of a
+frame, makes thousands of small objects that stay alive. So many new objects start a full collection.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """No automatic collection inside the block; as before behind it."""
+    """No automatic collection inside the block; after it, the setting before."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -25,11 +28,12 @@ def paused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def settled() -> Iterator[None]:
-    """The same for objects that live as long as the process: they go straight to the oldest generation. (To
-    put what was made in front of the next young collection would cost 10 ms.)
+    """The same for objects that live as long as the process: they go directly to the oldest generation.
+
+    Without this, the next young collection would visit them, which takes 10 ms.
     """
     with paused():
         yield
-        if not gc.get_freeze_count():  # what the program has frozen stays so
+        if not gc.get_freeze_count():  # else `unfreeze` would also release the program's frozen objects
             gc.freeze()
             gc.unfreeze()

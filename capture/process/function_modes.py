@@ -1,13 +1,12 @@
-"""Modes of torch that see each operation (`TorchFunctionMode`): those around a captured frame, and those that
-it enters.
+"""The stack of torch's function modes (`TorchFunctionMode`): a mode sees each operation.
 
 In:  the thread's stack of modes.
-Out: `paused()`: while a frame is translated and compiled, the modes are off the stack: it is the program's
-     operations that they shall see. The translation keeps a stack of its own, `OutputGraph.modes`;
-     pushes and pops are done again by the code behind the graph.
+Out: `paused()`: the modes are off the stack while a frame is translated and compiled, because they must see
+     only the operations of the program. The translation has its own stack, `OutputGraph.modes`. The code
+     after the graph repeats the pushes and pops.
 
-    with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted; what it calls is in the
-                                           graph
+    with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted, and the operations that it
+                                           calls are in the graph
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from torch.utils._device import DeviceContext
 
 pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
 
-_paused: list[tuple[Any, ...]] = []  # captures do not run side by side
+_paused: list[tuple[Any, ...]] = []  # one list for all threads: only one capture runs at a time
 
 
 def stack() -> tuple[Any, ...]:
@@ -49,7 +48,7 @@ def paused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def resumed() -> Iterator[None]:
-    """Inside of `paused`: what needs the thread as the program has it."""
+    """A block inside `paused` in which the thread has the modes of the program again."""
     modes = at_entry()
     _push(modes)
     try:
@@ -69,9 +68,7 @@ def _push(modes: tuple[Any, ...]) -> None:
 
 
 def are_followed() -> bool:
-    """Whether the handlers of all modes can be interpreted: those of torch's own tracers are no part of the
-    program.
-    """
+    """Whether all modes have handlers that can be interpreted: torch's own tracers are not interpreted."""
     return all(map(is_followed, stack()))
 
 
@@ -86,7 +83,7 @@ BaseMode = torch.overrides.BaseTorchFunctionMode
 
 
 class WithoutModes:
-    """A graph, which has what the modes made of its operations already: they do not see it."""
+    """A graph that runs without modes: capture has already applied the modes to its operations."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph

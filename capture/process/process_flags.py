@@ -1,11 +1,11 @@
-"""Settings of torch that the program may change inside of captured code, besides the modes of its thread.
+"""Settings of torch for the whole process: captured code may change them.
 
 In:  nothing.
-Out: `FLAGS`: name -> (how to read it, how to set it); `SETTERS` and `READERS`: torch's own functions for
-     them.
+Out: `FLAGS`: name -> (function that reads the flag, function that sets it). `SETTERS` and `READERS`: torch's
+     own functions for the flags.
 
-    torch.set_default_dtype(torch.float64)    ->    a node, done at translation time too, replayed for the
-                                                    code behind the graph
+    torch.set_default_dtype(torch.float64)    ->    a node of the graph. The translation also calls it, and it
+                                                    is replayed for the code after the graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _read_deterministic() -> tuple[bool, bool]:
 
 
 def set_deterministic(mode: bool, warn_only: bool = False) -> None:
-    """`torch.use_deterministic_algorithms`, but for the setting of torch's own compiler (which it imports)."""
+    """`torch.use_deterministic_algorithms` without the import of torch's own compiler, to set its flag."""
     torch._C._set_deterministic_algorithms(mode, warn_only=warn_only)
 
 
@@ -61,7 +61,7 @@ SETTERS: tuple[Any, ...] = (
     *(getattr(torch._C, f"_set_sdp_use_{name}") for name in ATTENTION),
 )
 
-#: those that no other guard looks at -> where the flags have what they say: a name, and a place in a list
+#: readers of flags that no other guard reads -> the name of the flag, and the index if the flag is a list
 READERS: dict[Any, tuple[str, int | None]] = {
     hooks._saved_tensors_hooks_get_disabled_error_message: ("saved_hooks_forbidden", None),
     **{
@@ -72,7 +72,7 @@ READERS: dict[Any, tuple[str, int | None]] = {
 
 
 def read_from(flags: dict[str, Any]) -> dict[Any, Any]:
-    """What each reader said where the flags were these."""
+    """The result of each reader for these values of the flags."""
     return {
         reader: flags[name] if place is None else flags[name][place]
         for reader, (name, place) in READERS.items()
@@ -84,7 +84,7 @@ def read_flags() -> dict[str, Any]:
 
 
 def write_flags(values: dict[str, Any]) -> None:
-    """Those that have changed."""
+    """Set the flags whose values differ."""
     for name, (read, write) in FLAGS.items():
         if read() != values[name]:
             write(values[name])

@@ -1,9 +1,11 @@
-"""Whether the program has put something else in the place of a built-in function (`builtins.len = ...`,
-`mock.patch("builtins.sum")`).
+"""Finds out whether the program has replaced a built-in function.
 
-The translation itself, and torch beneath it, calls these functions: while one is replaced nothing is
-captured, and what was captured answers where its own guards hold. Functions for input and output, which
-change nothing for a translation, are left out.
+In:  `builtins.len = ...` or `mock.patch("builtins.sum")` in the program.
+Out: `are_replaced()`.
+
+The interpreter and torch call these functions themselves. While one is replaced, no frame is captured;
+existing entries still run if their guards hold. Functions for input and output are left out, because they do
+not matter for a translation.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ OWN = tuple(
 
 
 def are_replaced() -> bool:
-    """Calls no built-in function, which may be one of those that are replaced."""
+    """Whether one is replaced. The test calls no built-in function: it may be a replaced one."""
     now = builtins.__dict__
     for name, value in OWN:  # noqa: SIM110
         if name not in now or now[name] is not value:

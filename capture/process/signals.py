@@ -1,16 +1,20 @@
-"""Signals that come while a frame is captured: their handlers run behind the capture.
+"""Defers signals during a capture: their handlers run after the capture.
 
-A handler written in Python may raise anywhere (`KeyboardInterrupt` by Ctrl-C). In the middle of a capture
-that would leave modes on the thread's stacks and caches half filled: with a fake tensor mode left behind, no
-operation of the program works any more.
+In:  signals that arrive while a frame is captured.
+Out: calls of the program's handlers after the capture.
 
-    with deferred(): ...   ->   inside, a signal is only noted; behind it, the program's handler is called,
-                                and what that raises is the program's
+    with deferred(): ...   ->   inside the block a signal is only noted; after the block the program's handler
+                                is called, and its exception goes to the program
+
+A handler in Python may raise anywhere (Ctrl-C raises `KeyboardInterrupt`). In the middle of a capture, the
+exception would leave modes on the thread's stacks, and incomplete caches. After that no operation of the
+program would work, because a fake tensor mode is still active.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # that of Python makes an enum member of each number: a millisecond
+# The module `signal` makes an enum member of each number, which takes a millisecond.
+import _signal  # type: ignore[import-not-found]
 import signal
 import sys
 import threading
@@ -21,10 +25,13 @@ SIGNALS = sorted(map(int, signal.valid_signals()))
 
 
 class deferred:
-    """For the main thread, the only one that runs handlers of Python; a block inside of another does nothing."""
+    """A block that defers signals. Inside another one it does nothing.
+
+    It also does nothing on other threads: only the main thread runs handlers in Python.
+    """
 
     def __init__(self) -> None:
-        self._handlers: dict[int, Any] = {}  # those replaced and not yet put back
+        self._handlers: dict[int, Any] = {}  # the handlers that are replaced now
         self._noted: list[tuple[int, Any]] = []
 
     def __enter__(self) -> deferred:
@@ -44,7 +51,7 @@ class deferred:
         self._noted.append((number, self._handlers[number]))
 
     def _put_back(self) -> None:
-        """A handler that is back may raise already: the others still come back."""
+        """Restore all handlers. A restored handler may raise at once; the others are still restored."""
         try:
             for number, handler in [*self._handlers.items()]:
                 _signal.signal(number, handler)

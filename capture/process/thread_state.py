@@ -1,8 +1,8 @@
-"""State of the thread that translation changes while it follows the program, and puts back.
+"""The state of the thread: the translation changes it as the program does, and restores it.
 
 In:  `with ThreadState(): ...` or `state = ThreadState.capture(); ...; state.restore()`.
-Out: grad mode, autocast, torch's settings (`capture.process.process_flags`) and its random state are as
-     before.
+Out: grad mode, autocast and torch's settings (`capture.process.process_flags`) are as before. The `with`
+     block also restores the random state.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ThreadState:
 
 
 def read_modes() -> dict[str, Any]:
-    """Everything that the functions of `function_kinds.STATE_FUNCTIONS` and torch's context managers change."""
+    """All state that `function_kinds.STATE_FUNCTIONS` and torch's context managers change."""
     nesting = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     return {
@@ -61,7 +61,7 @@ def read_modes() -> dict[str, Any]:
 
 
 def write_modes(modes: dict[str, Any]) -> None:
-    """Those that can be set; the others belong to managers, which have to be left."""
+    """Set the modes that can be set. The others end only at the exit of their context managers."""
     write_flags(modes["flags"])
     torch._C._set_grad_enabled(modes["grad"])
     for device in DEVICES:
@@ -72,16 +72,15 @@ def write_modes(modes: dict[str, Any]) -> None:
     in_autocast = nesting > 1
     while nesting > modes["autocast_nesting"]:
         nesting = torch.autocast_decrement_nesting()
-    if in_autocast and nesting == 0:  # as the outermost region does at its end
+    if in_autocast and nesting == 0:  # the outermost region does this at its end
         torch.clear_autocast_cache()
     while nesting < modes["autocast_nesting"]:
         nesting = torch.autocast_increment_nesting()
 
 
 def put_back(modes: dict[str, Any], error: BaseException) -> None:
-    """What a graph changed before it raised, where its end would have undone it."""
+    """Undo the changes of a graph that raised before its end, which would have undone them."""
     if read_modes() != modes:
-        traceback.clear_frames(
-            error.__traceback__
-        )  # inference mode ends with the object that a frame of the graph holds
+        # Inference mode ends when its guard object dies, and a frame of the graph holds that object.
+        traceback.clear_frames(error.__traceback__)
         write_modes(modes)

@@ -1,10 +1,10 @@
-"""Why a graph breaks: one table, from which `docs/graph_breaks.md` is generated.
+"""The reasons of graph breaks: one table. `docs/graph_breaks.md` is generated from it.
 
-In:  an id of `REASONS` and the values that its texts name.
-Out: `GraphBreak`, raised by the interpreter; `BreakReason`, what `explain()` and the logs show.
+In:  an id of `REASONS`, and values for the texts of the reason.
+Out: `GraphBreak`, which the interpreter raises; `BreakReason`, which `explain()` and the logs show.
 
-    raise GraphBreak("data_dependent_jump")  ->  "a branch depends on the values of a tensor", hint "use
-                                                 torch.where ..."
+    raise GraphBreak("data_dependent_jump")
+        ->  "a branch depends on the values of a tensor", hint "use torch.where ..."
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REASONS: dict[str, Reason] = {
     ),
     "data_dependent_value": Reason(
         "{what} needs the values of a tensor",
-        "keep the value in a tensor, or read it once outside of the captured code",
+        "keep the value in a tensor, or read it once outside the captured code",
     ),
     "data_dependent_shape": Reason(
         "the result of {what} has a shape that depends on the values of a tensor",
@@ -44,7 +44,7 @@ REASONS: dict[str, Reason] = {
     ),
     "unbacked_decision": Reason(
         "the program decides on {what}, a number that only a run of the graph knows",
-        "say with torch._check what is known of it, or use torch.where or torch.cond",
+        "say with torch._check what is known about it, or use torch.where or torch.cond",
     ),
     "call": Reason("the call of {value} is not captured", "move the call out of the captured code"),
     "call_skipped": Reason(
@@ -59,14 +59,14 @@ REASONS: dict[str, Reason] = {
         "the method {name} of {value} is not captured", "move the call out of the captured code"
     ),
     "get_attr": Reason(
-        "the attribute {name} of {value} is not captured", "read the attribute outside of the captured code"
+        "the attribute {name} of {value} is not captured", "read the attribute outside the captured code"
     ),
     "set_attr": Reason(
-        "a store to the attribute {name} of {value} is not captured", "set it outside of the captured code"
+        "a store to the attribute {name} of {value} is not captured", "set it outside the captured code"
     ),
     "property": Reason(
         "the attribute {name} of {value} runs code that is not captured",
-        "read it outside of the captured code",
+        "read it outside the captured code",
     ),
     "iterate": Reason("the iteration over {value} is not captured", "iterate over a list, tuple or range"),
     "truth_value": Reason("the truth value of {value} is not known", "compare with a value explicitly"),
@@ -77,10 +77,10 @@ REASONS: dict[str, Reason] = {
         "pass tensors, numbers, or containers of them",
     ),
     "operator": Reason(
-        "the operator {name} on {value} is not captured", "compute it outside of the captured code"
+        "the operator {name} on {value} is not captured", "compute it outside the captured code"
     ),
     "compare": Reason(
-        "the comparison {name} of {value} is not captured", "compare outside of the captured code"
+        "the comparison {name} of {value} is not captured", "compare outside the captured code"
     ),
     "opcode": Reason(
         "the instruction {name} is not captured", "move this statement out of the captured code"
@@ -88,12 +88,12 @@ REASONS: dict[str, Reason] = {
     "torch_op_failed": Reason("{name} raised {error}", "Python runs the call and raises its own error"),
     "unsupported_tensor": Reason("{why}", "keep such tensors out of the captured code"),
     "unsupported_torch_function": Reason(
-        "the torch function {name} changes state or is no operation",
-        "call it outside of the captured code",
+        "the torch function {name} changes state or is not an operation",
+        "call it outside the captured code",
     ),
     "raised": Reason("the program raises {error}", "Python runs the statement and raises it"),
     "with_context": Reason(
-        "the context manager {value} is not captured", "open it outside of the captured code"
+        "the context manager {value} is not captured", "open it outside the captured code"
     ),
     "inline_depth": Reason("calls are nested more than {limit} deep", "raise config.inline_depth"),
     "too_many_instructions": Reason(
@@ -104,15 +104,15 @@ REASONS: dict[str, Reason] = {
         "keep large collections of numbers in a tensor",
     ),
     "reconstruct": Reason(
-        "{value} can't be rebuilt behind a graph break", "don't use it on both sides of the break"
+        "{value} can't be rebuilt after a graph break", "don't use it on both sides of the graph break"
     ),
-    "mutation": Reason("a change of {value} is not captured", "change it outside of the captured code"),
-    "finalizer": Reason("{value} has a __del__ method", "make the object outside of the captured code"),
+    "mutation": Reason("a change of {value} is not captured", "change it outside the captured code"),
+    "finalizer": Reason("{value} has a __del__ method", "make the object outside the captured code"),
     "import": Reason("the code imports {name}", "import it at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
     "aliasing": Reason("{what}", "pass tensors that do not share memory"),
     "subclass": Reason(
-        "operations on {value} are not captured (__torch_dispatch__, no handler that takes it)",
+        "operations on {value} are not captured (__torch_dispatch__ without a suitable handler)",
         "use a plain tensor",
     ),
 }
@@ -120,8 +120,11 @@ REASONS: dict[str, Reason] = {
 
 @dataclass(frozen=True)
 class BreakReason:
-    """id: key of `REASONS`. reason, hint: texts. user_stack: the user's frames, outermost first, ending at
-    the line that broke.
+    """One graph break, as the user sees it.
+
+    id: key of `REASONS`.
+    reason, hint: texts.
+    user_stack: the user's frames, outermost first. The last line is the line of the graph break.
     """
 
     id: str
@@ -135,8 +138,9 @@ class BreakReason:
 
 
 class GraphBreak(Retry):
-    """The graph can't go on here: the next attempt stops before the instruction, which is left to Python. Never
-    reaches the user, except as `Unsupported` under fullgraph.
+    """The graph can't go on here: the next attempt stops before the instruction, and Python runs that.
+
+    It never reaches the user, except as `Unsupported` under fullgraph.
     """
 
     def __init__(self, reason_id: str, **values: Any) -> None:
@@ -145,25 +149,22 @@ class GraphBreak(Retry):
         self.reason_id = reason_id
         self.text = reason.text.format(**texts)
         self.hint = reason.hint.format(**texts)
-        self.born: int | None = (
-            None  # of a value that can't be rebuilt: the step of the root frame that made it
-        )
-        self.stack: list[
-            traceback.FrameSummary
-        ] = []  # innermost first; filled while the signal passes the frames
-        self.frames: list[
-            tuple[CodeType, int, int]
-        ] = []  # of the same: code, instructions done, index of the next
+        #: if a value can't be rebuilt: the step of the root frame that made it
+        self.born: int | None = None
+        #: innermost first; each frame adds its line when the signal passes it
+        self.stack: list[traceback.FrameSummary] = []
+        #: the same frames: code, number of finished instructions, index of the next instruction
+        self.frames: list[tuple[CodeType, int, int]] = []
         super().__init__(self.text)
 
     def as_seen_from(self, depth: int) -> GraphBreak:
-        """The same break for the frame `depth` frames up, that one included."""
+        """The same break with only the `depth` innermost frames."""
         seen = GraphBreak.__new__(GraphBreak, self.text)
         seen.__dict__.update(self.__dict__, stack=self.stack[:depth], frames=[])
         return seen
 
     def without_frames(self) -> GraphBreak:
-        """Itself, no longer keeping alive what the interpreter's frames held: objects of the program."""
+        """The signal itself, without the interpreter's frames, which keep the program's objects alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
@@ -174,9 +175,11 @@ class GraphBreak(Retry):
 
 
 class SkipFrame(Exception):
-    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`:
-    so is all that it calls, where there is nothing to capture either. `straight`: it does the same each time,
-    so the guards need not be asked each time.
+    """Python runs the whole frame.
+
+    guards: skip the frame as long as they hold; None: always.
+    idle: Python also runs all functions that the frame calls, because they have nothing to capture.
+    straight: the frame does the same each time, so its guards are not checked each time.
     """
 
     def __init__(

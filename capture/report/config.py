@@ -1,12 +1,12 @@
-"""Settings: typed, checked, and each one also an environment variable.
+"""The settings: they have types and are checked. Each one is also an environment variable.
 
 In:  `CAPTURE_<NAME>` in the environment, assignments, `config.patch(...)`.
-Out: `config.<name>`, read by the rest of the package where it is needed.
+Out: `config.<name>`.
 
     CAPTURE_RECOMPILE_LIMIT=2 python train.py       config.recompile_limit == 2
-    with config.patch(raise_on_error=True): ...     back to the old value afterwards, exceptions included
+    with config.patch(raise_on_error=True): ...     the old value is back after the block, also after an error
 
-Settings are those of the process, not of a thread.
+All threads of the process share the settings.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ class Config:
     """All settings with their defaults."""
 
     recompile_limit: int = 8
-    """Cache entries of one code object; a frame that needs more runs eagerly (an error under
-    fullgraph=True).
+    """How many cache entries one code object may have. A frame that needs more runs eagerly.
+    Under fullgraph=True it is an error.
     """
 
     accumulated_recompile_limit: int = 256
-    """Captures of one code object in all, those included whose entries are gone again."""
+    """How often one code object may be captured in all. Captures count even if their entries are removed."""
 
     error_on_recompile: bool = False
-    """A frame whose entries all fail is an error (RecompileError), not captured again."""
+    """Raise RecompileError, in place of a new capture, if no entry of a code object fits a frame."""
 
     raise_on_error: bool = False
-    """Raise where capture itself or a backend fails. Off: run eagerly and warn."""
+    """Raise if capture itself or a backend fails. Off: run eagerly and warn."""
 
     dynamic: bool | None = None
-    """Sizes: None, static at first and symbolic where a recompile shows that they change; True, symbolic from
-    the start; False, always static. What `enable(dynamic=...)` says goes before.
+    """None: a size is static at first, and symbolic after a recompile shows that it changes. True: sizes are
+    symbolic from the start. False: sizes are always static. `enable(dynamic=...)` overrides this setting.
     """
 
     capture_scalar_outputs: bool = False
-    """`x.item()`, `x.tolist()`, `int(x)`, `float(x)` and `bool(x)` of tensors stay in the graph, as numbers of which nothing is known at capture.
-    Under fullgraph=True they always do.
+    """`x.item()`, `x.tolist()`, `int(x)`, `float(x)` and `bool(x)` of tensors stay in the graph. Their
+    results are numbers that are not known at capture. Under fullgraph=True they always stay in the graph.
     """
 
     capture_dynamic_output_shape_ops: bool = False
-    """Operations whose results have sizes that depend on values (`x[mask]`, `nonzero`, `unique`) stay in the graph. Under fullgraph=True they
-    always do.
+    """Operations stay in the graph even if the sizes of their results depend on values (`x[mask]`,
+    `nonzero`, `unique`). Under fullgraph=True they always stay in the graph.
     """
 
     inline_depth: int = 64
-    """How deep calls are followed into the functions that they call."""
+    """How deep calls are inlined."""
 
     max_instructions: int = 200_000
-    """Bytecode instructions that one capture may interpret, unrolled loops and inlined calls included."""
+    """How many bytecode instructions one capture may interpret, with unrolled loops and inlined calls."""
 
     disk_cache: bool = True
     """Keep machine code in `cache_dir` for the next process."""
@@ -67,15 +67,19 @@ class Config:
     """Folder of the disk cache. Empty: the user's cache folder."""
 
     keep_memory_mapped: bool = False
-    """Have the C library keep freed memory, from the next `enable` or `compile` on, for the whole process and for good: large outputs (from some 100,000
-    elements on) then cost a third. The price is memory that the process holds and does not use, up to 2 GiB at the heap's end."""
+    """The C library keeps freed memory. Large outputs (from about 100,000 elements on) then cost a third.
+    The process may hold up to 2 GiB at the heap's end that it does not use. The setting starts at the next
+    `enable` or `compile`, holds for the whole process and can't be undone.
+    """
 
     huge_pages: bool = True
-    """Ask the system for pages of 2 MiB where results of graphs are large (from 4 MiB on), from the next `enable` or `compile` on. New pages of that size are
-    ready three times as fast. The memory that a process holds may grow by up to 2 MiB for each block. Other allocations are as before."""
+    """Ask the system for pages of 2 MiB for large results of graphs (from 4 MiB on). New pages of this size
+    are ready three times as fast. Each block may make the memory of the process grow by up to 2 MiB. Other
+    allocations do not change. The setting starts at the next `enable` or `compile`.
+    """
 
     verbose: bool = False
-    """Warnings about failures inside of capture show the whole traceback, not its last line."""
+    """Warnings about failures inside capture show the whole traceback, not only its last line."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _TYPES:
@@ -90,8 +94,9 @@ class Config:
     def patch(
         self, name: str | Mapping[str, Any] | None = None, value: Any = None, /, **settings: Any
     ) -> Iterator[Config]:
-        """Other settings for a block, or (as a decorator) for each call of a function: by keywords, in a
-        dict, or a name and a value.
+        """Change settings for a block, or (as a decorator) for each call of a function.
+
+        The settings are keywords, one dict, or a name and a value.
         """
         if name is not None:
             settings |= {name: value} if isinstance(name, str) else name
@@ -105,7 +110,7 @@ class Config:
                 setattr(self, name, value)
 
     def load_environment(self, environment: Mapping[str, str] = os.environ) -> None:
-        """Take every `CAPTURE_<NAME>` that is set. `CAPTURE_LOGS` belongs to `capture/report/log.py`."""
+        """Read each `CAPTURE_<NAME>` that is set. `capture/report/log.py` reads `CAPTURE_LOGS`."""
         for name, kind in _TYPES.items():
             text = environment.get(f"CAPTURE_{name.upper()}")
             if text is not None:

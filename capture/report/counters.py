@@ -1,10 +1,10 @@
-"""Counters: how often what happened, for tests and for the curious.
+"""Counters of events, for tests and for users.
 
-In:  `counters["frames"]["captured"] += 1`, wherever something happens.
-Out: nested counts; `counters.clear()` starts anew, `capture.reset()` does so too.
+In:  `counters["frames"]["captured"] += 1` at each event.
+Out: nested counts. `counters.clear()` and `capture.reset()` set them to zero.
 
-    toy_example(x, y)     ->   counters["graphs"]["compiled"] == 2,
-    counters["graph_breaks"]["data_dependent_jump"] == 1
+    toy_example(x, y)     ->   counters["graphs"]["compiled"] == 2
+                               counters["graph_breaks"]["data_dependent_jump"] == 1
 
 Groups: frames (captured, skipped, failed), graphs (compiled, calls_captured), graph_breaks (by reason id),
 recompiles (by code name).

@@ -1,12 +1,12 @@
-"""The exceptions and the warning that reach the user: one hierarchy under `CaptureError`.
+"""The exceptions for the user, one hierarchy under `CaptureError`, and the warning.
 
-In:  values that say what happened and what to do.
-Out: an exception whose text carries both.
+In:  what happened, and what to do.
+Out: an exception whose text says both.
 
-    with capture.enable(fullgraph=True): f(x)    ->    Unsupported: the call of print is not captured
-    [call] ...
+    with capture.enable(fullgraph=True): f(x)
+        ->    Unsupported: the call of print is not captured [call] ...
 
-Signals inside the interpreter (`capture/report/retry.py`) are not errors and have a hierarchy of their own.
+Signals inside the interpreter (`capture/report/retry.py`) are not errors. They have their own hierarchy.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class CaptureError(Exception):
-    """Base of everything that this package raises itself."""
+    """The base of all exceptions of this package."""
 
 
 class UsageError(CaptureError):
-    """A call of the public API that makes no sense: a wrong argument, or the wrong order."""
+    """A wrong use of the public API: a wrong argument, or calls in the wrong order."""
 
 
 class ConfigError(CaptureError, ValueError):
-    """An unknown setting, option or log name, or a value that does not fit."""
+    """An unknown name of a setting, option or log, or a value of the wrong type."""
 
 
 class Unsupported(CaptureError):
@@ -42,7 +42,7 @@ class Unsupported(CaptureError):
 
     @property
     def id(self) -> str:
-        """Key of the table in docs/graph_breaks.md."""
+        """The key in the table of docs/graph_breaks.md."""
         return self.reason.id
 
     @property
@@ -59,9 +59,7 @@ class ConstraintViolation(CaptureError, RuntimeError):
 
 
 class BackendError(CaptureError):
-    """A backend failed, or what it returned is no use. `__cause__` is the backend's own exception, if it
-    raised one.
-    """
+    """A backend failed, or its result is unusable. `__cause__` is the exception of the backend."""
 
     def __init__(self, backend: str, message: str) -> None:
         super().__init__(f"backend {backend!r}: {message}")
@@ -69,33 +67,30 @@ class BackendError(CaptureError):
 
 
 class UnknownBackend(BackendError, LookupError):
-    """No backend of that name is registered."""
+    """No backend with this name is registered."""
 
 
 class RecompileLimitExceeded(CaptureError):
-    """A code object was captured more often than config.recompile_limit allows, and fullgraph=True forbids to
-    run it eagerly.
-    """
+    """A code object needs more captures than config.recompile_limit, and fullgraph=True forbids eager."""
 
 
 class RecompileError(CaptureError):
-    """A captured function would have to be captured again, where config.error_on_recompile or the stance
-    "fail_on_recompile" forbid it.
-    """
+    """A recompile is needed, but config.error_on_recompile or the stance "fail_on_recompile" forbids it."""
 
 
 class InternalError(CaptureError):
-    """A part of capture itself failed. Raised under config.raise_on_error and under fullgraph=True; else the
-    frame runs eagerly, with a warning.
+    """A part of capture itself failed. Raised only under config.raise_on_error or fullgraph=True.
+
+    Else the frame runs eagerly, with a warning.
     """
 
 
 class CaptureWarning(UserWarning):
-    """Something was left to eager execution: the result is right, the speed is not what was asked for."""
+    """Code runs eagerly that was to be captured: the result is correct, but slow."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error text: what is known, and the nearest of it.
+    """The end of an error text: the nearest known name, and all known names.
 
     did_you_mean("grap", ["graph", "asm"])   ->   "did you mean 'graph'? Known: asm, graph"
     """

@@ -1,15 +1,15 @@
-"""Logs: what the parts tell, switched on by name.
+"""The logs: each has a name and can be switched on.
 
 In:  CAPTURE_LOGS=graph_breaks,recompiles in the environment, or `log.set_logs("graph_breaks", "recompiles")`.
-Out: records of the standard logger `capture.<name>` at level DEBUG, on stderr unless the program has handlers
-     of its own.
+Out: records of the standard logger `capture.<name>` at level DEBUG. They go to stderr, unless the program has
+     its own handlers.
 
     recompiles = log.get("recompiles")
     if recompiles.enabled:                       # cheap: texts are made only for a log that is on
         recompiles("%s: %s", code.co_name, text)
 
-Parts that may not import this package (codegen, guards, cache) take `logging.getLogger("capture.<name>")`; it
-is the same log.
+The packages codegen, guards and cache do not import this one. They get the same log by
+`logging.getLogger("capture.<name>")`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LOGS: dict[str, str] = {
     "guards": "the guards of each entry",
     "graph": "the torch.fx graph of each capture",
     "bytecode": "the bytecode of a frame, before and after",
-    "passes": "each pass of the compiler, with what there is after it",
+    "passes": "each pass of the compiler, with its result",
     "loops": "loop IR of each kernel",
     "llvm": "LLVM IR of each kernel",
     "asm": "machine code of each kernel, as assembler text",
-    "cache": "entries that come and go, and the disk cache",
-    "kernels": "time, bytes and operations of each kernel and call, as a table at the end of the process",
+    "cache": "new and removed entries, and the disk cache",
+    "kernels": "time, bytes and operations of each kernel and call: a table at the end of the process",
 }
 
 
 class Log:
-    """One log: call it to write a record."""
+    """One log. A call of it writes a record."""
 
     def __init__(self, name: str) -> None:
         self.logger = logging.getLogger(f"capture.{name}")
@@ -55,9 +55,7 @@ class Log:
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the sys.stderr of the moment, and only where the program has not configured logging
-    itself.
-    """
+    """Writes to the present sys.stderr, but only if the program has not configured logging itself."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -72,21 +70,20 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
-#: a program that logs everything (a root logger at level DEBUG) did not ask for what only the names here
-# switch on
+# A program with a root logger at level DEBUG has not asked for our logs: only their names switch them on.
 logging.getLogger("capture").setLevel(logging.INFO)
 _logs = {name: Log(name) for name in LOGS}
 
 
 def get(name: str) -> Log:
-    """The log of that name."""
+    """The log with this name."""
     if name not in _logs:
         raise ConfigError(f"no log is named {name!r}: {did_you_mean(name, LOGS)}")
     return _logs[name]
 
 
 def set_logs(*names: str) -> None:
-    """Switch on these logs, and off all others. "all" means every one."""
+    """Switch on these logs, and switch off all others. "all" is every log."""
     chosen = set(LOGS) if "all" in names else {name for name in names if get(name)}
     for name, entry in _logs.items():
         entry.logger.setLevel(logging.DEBUG if name in chosen else logging.NOTSET)
@@ -96,7 +93,7 @@ def set_logs(*names: str) -> None:
 
 
 def load_environment(text: str) -> None:
-    """Switch on what `CAPTURE_LOGS` names, a list with commas."""
+    """Switch on the logs in `CAPTURE_LOGS`, a list with commas."""
     try:
         set_logs(*(name.strip() for name in text.split(",") if name.strip()))
     except ConfigError as error:
@@ -109,8 +106,9 @@ _warned: set[tuple[types.CodeType | None, str]] = set()
 
 
 def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
-    """A `CaptureWarning` at the user's function, once for each code object and kind until
-    `capture.reset()`.
+    """Give a `CaptureWarning` at the user's function, once for each code object and kind.
+
+    `capture.reset()` allows it again.
     """
     if (code, kind) in _warned:
         return
@@ -120,14 +118,12 @@ def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
 
 
 def forget_warnings() -> None:
-    """Let every warning be given again."""
+    """Allow every warning again."""
     _warned.clear()
 
 
 def failure_text(error: BaseException) -> str:
-    """An exception as the text of a warning: where and what; under config.verbose with its whole
-    traceback.
-    """
+    """The text of an exception for a warning; under config.verbose its whole traceback."""
     if config.verbose:
         return "".join(traceback.format_exception(error)).rstrip()
     last = traceback.extract_tb(error.__traceback__)[-1:]

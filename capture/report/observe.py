@@ -1,13 +1,12 @@
-"""Observers: who wants to know what a capture finds.
+"""Observers of a capture: they are told its graphs, graph breaks, guards and times.
 
 In:  calls of `capture/frame/convert.py` on `current()` while it captures a frame.
-Out: `Observer` objects keep what they are told; `explain()` makes its report from one.
+Out: calls of each `Observer` of the thread. `explain()` makes its report from one.
 
-    with observing(observer): fn(x)      ->   observer.on_graph(gm, code), observer.on_break(reason, code),
-    ...
+    with observing(observer): fn(x)
+        ->   observer.on_graph(gm, code), observer.on_break(reason, code), ...
 
-Observers belong to the thread that entered `observing`. Nobody observing: `current()` is an observer that
-keeps nothing.
+An observer belongs to the thread that entered `observing`. Without observers, `current()` does nothing.
 """
 
 from __future__ import annotations
@@ -26,27 +25,25 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """What is told about one captured frame, in the order of its steps."""
+    """The methods that a capture calls, in the order of its steps."""
 
     def on_graph(self, gm: torch.fx.GraphModule, code: types.CodeType) -> None:
-        """A graph was made from `code` and is handed to the backend."""
+        """A graph was made from `code`. The backend gets it next."""
 
     def on_break(self, reason: BreakReason, code: types.CodeType) -> None:
-        """The graph of `code` ended here; a resume function goes on."""
+        """The graph of `code` ended here. A resume function goes on."""
 
     def on_guards(self, guards: GuardSet, code: types.CodeType) -> None:
         """The guards of a new entry."""
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
-        """Time spent on one phase: "translate", "backend", "guards", or "total" for the whole frame."""
+        """The time of one phase: "translate", "backend", "guards", or "total" for the whole frame."""
 
     def on_recompile(self, text: str, code: types.CodeType) -> None:
-        """`code` had entries; `text` says which guard of the last one failed: source, old value, new
-        value.
-        """
+        """`code` had entries. `text` has the guard of the last one that failed: source, old and new value."""
 
     def on_skip(self, reason: str, code: types.CodeType) -> None:
-        """The frame is left to Python as a whole."""
+        """Python runs the whole frame."""
 
 
 class _Fanout:
@@ -89,13 +86,13 @@ _state = _ObservedThread()
 
 
 def current() -> Observer:
-    """Where to tell; always there."""
+    """The observer of this thread. It always exists."""
     return _state.fanout
 
 
 @contextlib.contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Tell `observer` what is captured on this thread in the block."""
+    """Inside the block, `observer` is told what this thread captures."""
     _state.fanout.observers.append(observer)
     try:
         yield

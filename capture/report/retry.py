@@ -1,12 +1,12 @@
-"""Signals that end one attempt to translate a frame, each with what the next attempt does in another way.
+"""Signals: each one ends an attempt to translate a frame, and a new attempt follows.
 
-In:  what the translation found out too late to go on.
-Out: a `Retry`, raised anywhere below `capture/frame/convert.py`. The loop there catches it; the table in
+In:  a fact that the translation learns too late.
+Out: a `Retry`, raised during the translation. The loop in `capture/frame/convert.py` catches it. The table in
      `capture/frame/attempts.py` says how the next attempt differs.
 
     raise SizesAsNumbers("as_strided: ...")   ->   the frame is translated again, and no size is a symbol
 
-The most frequent one, `GraphBreak`, stands with its reasons in `break_reasons.py`.
+The most frequent signal is `GraphBreak`. It is in `break_reasons.py`, together with its reasons.
 """
 
 from __future__ import annotations
@@ -15,38 +15,35 @@ from collections.abc import Callable
 
 
 class Retry(Exception):
-    """Control flow inside the translator. Handlers of the program's errors let it pass."""
+    """Control flow inside the translator. Handlers of the program's errors do not catch it."""
 
 
 class SizesAsNumbers(Retry):
-    """An operation can't run on symbols: sizes are numbers from now on."""
+    """An operation can't run on symbols: in the next attempt, sizes are numbers."""
 
 
 class AssertionsAsBreaks(Retry):
-    """A graph that holds assertions can't be run again: each assertion breaks the graph from now on."""
+    """A graph with assertions can't run twice: in the next attempt, each assertion breaks the graph."""
 
 
 class UnbackedAsBreaks(Retry):
-    """A graph with numbers that only a run knows can't be run again: each operation that reads values breaks
-    the graph from now on.
-    """
+    """A graph with unbacked symbols can't run twice: in the next attempt, each read of values breaks it."""
 
 
 class UnexpectedWay(Retry):
-    """The frame did not come to the break that was expected of it: the next attempt expects none."""
+    """The frame did not reach the break that was expected: the next attempt expects none."""
 
 
 class StateMoved(Retry):
-    """Translating or compiling changed what a guard reads, as the first import of a module does that
-    registers its classes somewhere. What was concluded from it may hold no more: the next attempt starts
-    afresh.
+    """The capture itself changed a value that a guard reads: the next attempt starts from the beginning.
+
+    For example, the first import of a module may register its classes in a global table. Conclusions from the
+    old value may be wrong now.
     """
 
 
 class Uninitialized(Retry):
-    """The frame calls a module whose parameters do not exist yet: `initialize` makes them, and the next attempt
-    starts afresh.
-    """
+    """The frame calls a module without its parameters: `initialize` makes them before the next attempt."""
 
     def __init__(self, name: str, initialize: Callable[[], None]) -> None:
         super().__init__(name)

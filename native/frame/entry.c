@@ -1,17 +1,17 @@
-/* Entry: what the cache of a code object holds.
+/* Entry: one captured version of a code object.
  *
  * In:  Entry(guards, key, *, code=None, graph=None, result=None, inputs=None, unhooked=False, sampled=False).
- * Out: for a frame whose guards hold: a code object to run in its place, or its value by a graph and a result
- * recipe. An entry with neither says: the default evaluator runs the frame.
+ * Out: for a frame whose guards hold: a code object to run in its place, or the frame's value from a graph
+ *      and a result recipe. If an entry has neither, the default evaluator runs the frame.
  *
- *     Entry(guards, key, graph=kernel, result=(("out", 0),))     ->     a frame that calls kernel(*slots) and
- * returns its first output */
+ *     Entry(guards, key, graph=kernel, result=(("out", 0),))
+ *         ->     the frame calls kernel(*slots) and returns its first output */
 
 #include "frame/entry.h"
 
 #include <structmember.h>
 
-/* Slots are collected on the C stack. */
+/* The slots are in an array on the C stack. */
 static const Py_ssize_t MAX_SLOTS = 1 << 16;
 
 /* --- construction ------------------------------------------------------------------------------------ */
@@ -222,8 +222,8 @@ static PyObject *run_callable(Entry *entry, PyObject *const *slots, int *failed)
 PyObject *entry_run_graph(Entry *entry, PyObject *const *slots, int *failed)
 {
     *failed = 0;
-    /* Slots are borrowed from where the guards found them: the graph may drop the GIL or run Python, which
-     * may drop those. */
+    /* Slots are borrowed references. The graph may release the GIL or run Python code. Then the owner of a
+     * slot may release it. */
     for (Py_ssize_t i = 0; i < entry->nslots; i++) {
         Py_INCREF(slots[i]);
     }
@@ -237,7 +237,7 @@ PyObject *entry_run_graph(Entry *entry, PyObject *const *slots, int *failed)
     return value;
 }
 
-/* --- against a code object --------------------------------------------------------------------------- */
+/* --- whether an entry fits a code object ------------------------------------------------------------- */
 
 int code_formals(const PyCodeObject *code)
 {
@@ -306,13 +306,13 @@ static PyMemberDef entry_members[] = {
     {"result", T_OBJECT, offsetof(Entry, result), READONLY,
      "instructions that make the frame's value, or None"},
     {"on_failure", T_OBJECT, offsetof(Entry, on_failure), 0,
-     "None, or called with (entry, exception) when the graph raised, before the default evaluator runs the "
-     "frame"},
+     "None, or a callable: called with (entry, exception) after the graph raised and before the default "
+     "evaluator runs the frame"},
     {"inputs", T_PYSSIZET, offsetof(Entry, ninputs), READONLY, "how many of the slots the graph takes"},
     {"unhooked", T_BOOL, offsetof(Entry, unhooked), READONLY,
      "the default evaluator runs the frame, with the hook off below it"},
     {"sampled", T_BOOL, offsetof(Entry, sampled), READONLY,
-     "once it has run many frames in a row, its guards are asked for one in 64"},
+     "after it has run many frames in a row, its guards are checked for one frame in 64"},
     {"hits", T_PYSSIZET, offsetof(Entry, hits), READONLY,
      "how many frames this entry has run from the cache"},
     {NULL, 0, 0, 0, NULL},

@@ -13,7 +13,7 @@ enum { OP_OUT, OP_SLOT, OP_CONST, OP_TUPLE, OP_LIST, OP_DICT };
 
 typedef struct {
     const char *name;
-    int has_object; /* the operand is an object, not a number */
+    int has_object; /* the operand is an object and not a number */
 } OpInfo;
 
 static const OpInfo ops[] = {
@@ -23,8 +23,7 @@ static const OpInfo ops[] = {
 
 enum { OP_COUNT = sizeof(ops) / sizeof(ops[0]) };
 
-/* A recipe of a tuple of ten thousand items is a mistake of the one who made it, and its stack is on the C
- * stack. */
+/* The stack of a recipe is on the C stack. A longer recipe is a mistake of its maker. */
 static const Py_ssize_t MAX_STEPS = 1 << 16;
 
 static int bad_instruction(Py_ssize_t index, PyObject *instruction, const char *what)
@@ -43,7 +42,7 @@ static int find_op(PyObject *name)
     return -1;
 }
 
-/* Keys must be hashable now, not at the first hit. */
+/* Keys must be hashable. The check is here, so that the first hit can't fail. */
 static int check_keys(Py_ssize_t index, PyObject *instruction, PyObject *keys)
 {
     if (!PyTuple_CheckExact(keys)) {
@@ -83,7 +82,7 @@ static int parse_step(RecipeStep *step, Py_ssize_t index, PyObject *instruction)
     return 0;
 }
 
-/* How many values the step takes from the stack; each step leaves one. */
+/* How many values the step takes from the stack. Each step pushes one value. */
 static Py_ssize_t step_arity(const RecipeStep *step)
 {
     switch (step->op) {
@@ -105,7 +104,7 @@ static int check_stack(Recipe *recipe, PyObject *instructions)
         const Py_ssize_t arity = step_arity(step);
         if (arity > height) {
             return bad_instruction(i, PyTuple_GET_ITEM(instructions, i),
-                                   "it takes more values than the stack holds");
+                                   "it takes more values than the stack has");
         }
         height += 1 - arity;
         recipe->depth = Py_MAX(recipe->depth, height);
@@ -117,7 +116,7 @@ static int check_stack(Recipe *recipe, PyObject *instructions)
         }
     }
     if (height != 1) {
-        PyErr_Format(PyExc_ValueError, "result leaves %zd values on the stack, it must leave one", height);
+        PyErr_Format(PyExc_ValueError, "result leaves %zd values on the stack, but must leave one", height);
         return -1;
     }
     return 0;
@@ -156,7 +155,7 @@ void recipe_free(Recipe *recipe)
     *recipe = (Recipe){.max_out = -1, .max_slot = -1};
 }
 
-/* The three builders take over the references in `items` on success. */
+/* On success, the three builders own the references in `items`. */
 
 static PyObject *build_tuple(PyObject **items, Py_ssize_t count)
 {

@@ -1,7 +1,7 @@
-"""CPython 3.11: its instructions, and how its compiler uses them.
+"""The instructions of CPython 3.11, and the patterns in which its compiler uses them.
 
-In:  what new code shall do (`Assembler`), or an instruction that was read.
-Out: instructions, or what is known of the one that was read.
+In:  the actions of new code (`Assembler`), or an instruction of existing code.
+Out: instructions, or the properties of the given one.
 
     Assembler().call(2)     ->     PRECALL 2; CALL 2
     is_call(CALL 2)         ->     True
@@ -26,7 +26,7 @@ CODE_UNIT = 2  # bytes of an instruction without its cache
 
 # --- families of instructions, by name ----------------------------------------------------------------------
 
-#: parts of other instructions
+#: these are parts of other instructions
 FOLDED = frozenset(("CACHE", "EXTENDED_ARG"))
 JUMPS = frozenset(dis.opname[number] for number in (*dis.hasjrel, *dis.hasjabs))
 ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"))
@@ -34,20 +34,21 @@ ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INT
 RETURNS = frozenset(("RETURN_VALUE",))
 RAISES = frozenset(("RAISE_VARARGS",))
 RERAISES = frozenset(("RERAISE",))
-#: nothing of the frame runs behind these, but for exception handlers
+#: after these, only exception handlers of the frame may run
 ENDS = RETURNS | RAISES | RERAISES
 
 LOADS_CONSTANT = frozenset(("LOAD_CONST",))
 LOADS_ASSERTION_ERROR = frozenset(("LOAD_ASSERTION_ERROR",))
-#: of functions, and of those and bodies of classes
+#: the instruction of functions
 LOADS_GLOBAL = frozenset(("LOAD_GLOBAL",))
+#: the instructions of functions and of class bodies
 LOADS_NAME = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 
-#: locals and cells: what needs a variable to be there
+#: these read or delete a local or a cell, which must be bound
 READS_VARIABLE = frozenset(
     ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF")
 )
-#: what ends a local's life; a cell is shared with closures, so its value may live on
+#: the old value of the local is dead; the old value of a cell may still be used by a closure
 WRITES_LOCAL = frozenset(("STORE_FAST",))
 LOADS_CELL = frozenset(("LOAD_CLOSURE",))
 READS_CELL = frozenset(("LOAD_DEREF",))
@@ -55,21 +56,21 @@ WRITES_CELL = frozenset(("STORE_DEREF",))
 CHANGES_CELL = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 _MAKES_CELLS = frozenset(("MAKE_CELL", "COPY_FREE_VARS"))
 
-#: an item of what a generator delegates to (`yield from`)
+#: takes the next item of the inner iterator of `yield from`
 DELEGATES = frozenset(("SEND",))
 
-#: of `except` clauses
+#: instructions of `except` clauses
 ENTERS_HANDLER = frozenset(("PUSH_EXC_INFO",))
 TESTS_EXCEPTION = frozenset(("CHECK_EXC_MATCH",))
 BUILDS_CLASSES = frozenset(("BUILD_TUPLE",))  # of `except (A, B)`
 LEAVES_HANDLER = frozenset(("COPY", "POP_EXCEPT"))  # by an exception
-FORGETS_NAME = ("STORE_FAST", "DELETE_FAST")  # behind a None: the end of `except E as name`
+FORGETS_NAME = ("STORE_FAST", "DELETE_FAST")  # after a None: the end of `except E as name`
 
 #: `with manager:` without `as`
 ENTERS_WITH_UNNAMED = ("BEFORE_WITH", "POP_TOP")
 
-#: instructions that may run much code; the limit of a graph's size ends it at one of them. Each loop has one,
-#: and a broken frame can run each.
+#: Instructions that may run much code. If a graph reaches the size limit, it ends at one of them: each loop
+#: has one, and a graph break is possible at each.
 COUNTED = frozenset(
     (
         "CALL",
@@ -147,7 +148,7 @@ def is_call(instruction: Instruction) -> bool:
 
 
 def begins_call_without_arguments(instruction: Instruction) -> bool:
-    """Stands behind the callable in `f()`."""
+    """The instruction after the callable in `f()`."""
     return instruction.name == "PRECALL" and not instruction.arg
 
 
@@ -157,16 +158,17 @@ def loads_method(instruction: Instruction) -> bool:
 
 
 def stored_local(item: Any) -> str | None:
-    """The local that an instruction of new code stores."""
+    """The local that an instruction of new code stores, or None."""
     return str(item.arg) if isinstance(item, Instr) and item.name == "STORE_FAST" else None
 
 
 def loaded_local(item: Any) -> str | None:
+    """The local that an instruction of new code loads, or None."""
     return str(item.arg) if isinstance(item, Instr) and item.name == "LOAD_FAST" else None
 
 
 def with_free_cells(item: Instr) -> Instr:
-    """An instruction of a function whose cells are all free variables now. What made cells does nothing."""
+    """The instruction for a function whose cells are all free variables. MAKE_CELL becomes NOP."""
     if item.name in _MAKES_CELLS:
         return Instr("NOP", location=item.location)
     if isinstance(item.arg, CellVar):
@@ -182,7 +184,7 @@ _POPS = ("POP_", "STORE_", "DELETE_", "RAISE", "RERAISE", "JUMP_IF")
 
 
 def stack_after(before: Sequence[str], instruction: Instruction, by_jump: bool) -> list[str]:
-    """Kinds of the stack items behind an instruction that found `before`. (CALL includes its PRECALL.)"""
+    """Kinds of the stack items after an instruction, from the kinds `before` it. CALL includes PRECALL."""
     name, arg = instruction.name, instruction.arg or 0
     new = _new_items(instruction, by_jump)
     if name == "CALL":
@@ -201,7 +203,7 @@ def stack_after(before: Sequence[str], instruction: Instruction, by_jump: bool) 
 
 
 def _new_items(instruction: Instruction, by_jump: bool) -> list[str]:
-    """Kinds of the items on top that the instruction made."""
+    """Kinds of the items that the instruction pushes."""
     name, arg = instruction.name, instruction.arg or 0
     if name == "LOAD_METHOD" or (name == "LOAD_GLOBAL" and arg & 1):
         return [NULL, VALUE]
@@ -220,7 +222,7 @@ _BY_NAME = frozenset(dis.opname[number] for number in (*dis.hasname, *dis.hasloc
 
 
 def _operand(instruction: Instruction) -> tuple[Any, ...]:
-    """The operand of an instruction that was read, as the library takes it."""
+    """The operand of an existing instruction in the form of the library `bytecode`."""
     name, arg, value = instruction.name, instruction.arg, instruction.value
     if arg is None:
         return ()
@@ -240,7 +242,7 @@ def _forward(name: str) -> str:
 
 
 class Assembler(Emission):
-    """One method for each thing that new code does. Jumps lead forward."""
+    """One method for each action of new code. All jumps are forward."""
 
     # --- the function ---
 
@@ -257,7 +259,7 @@ class Assembler(Emission):
         self.add("RAISE_VARARGS", 1)
 
     def enter_handler(self) -> None:
-        """With an exception on the stack: it is handled from here on; what was handled before lies there."""
+        """Handle the exception on the stack. The exception that was handled before takes its place."""
         self.add("PUSH_EXC_INFO")
         self.add("POP_TOP")
 
@@ -281,11 +283,11 @@ class Assembler(Emission):
         self.add("POP_TOP")
 
     def copy(self) -> None:
-        """One more of the item on top."""
+        """Push the top item once more."""
         self.add("COPY", 1)
 
     def swap(self) -> None:
-        """The two items on top change places."""
+        """Swap the two top items."""
         self.add("SWAP", 2)
 
     # --- variables and constants ---
@@ -300,16 +302,16 @@ class Assembler(Emission):
         self.add("DELETE_FAST", name)
 
     def clear_local(self, name: str) -> None:
-        """The local lets go of its object."""
+        """Release the object of a local: None takes its place."""
         self.add("LOAD_CONST", None)
         self.add("STORE_FAST", name)
 
     def load_cell(self, name: str) -> None:
-        """The cell of a free variable."""
+        """Load the cell of a free variable."""
         self.add("LOAD_CLOSURE", FreeVar(name))
 
     def load_free(self, name: str) -> None:
-        """What a free variable holds."""
+        """Load the value of a free variable."""
         self.add("LOAD_DEREF", FreeVar(name))
 
     def load_constant(self, value: Any) -> None:
@@ -321,14 +323,14 @@ class Assembler(Emission):
         self.add("LOAD_ATTR", name)
 
     def store_attribute(self, name: str) -> None:
-        """The object is on top, the value below it."""
+        """The object is on top; the value is below it."""
         self.add("STORE_ATTR", name)
 
     def delete_attribute(self, name: str) -> None:
         self.add("DELETE_ATTR", name)
 
     def store_item(self) -> None:
-        """The key is on top, the container below it, the value below that."""
+        """The stack from the top: key, container, value."""
         self.add("STORE_SUBSCR")
 
     def delete_item(self) -> None:
@@ -346,11 +348,11 @@ class Assembler(Emission):
         self.add("BUILD_SET", count)
 
     def build_dict(self) -> None:
-        """An empty one."""
+        """Build an empty dict."""
         self.add("BUILD_MAP", 0)
 
     def build_slice(self) -> None:
-        """Of three items."""
+        """Build a slice of the three top items."""
         self.add("BUILD_SLICE", 3)
 
     def unpack(self, count: int) -> None:
@@ -359,42 +361,42 @@ class Assembler(Emission):
     def get_iterator(self) -> None:
         self.add("GET_ITER")
 
-    # --- calls: what to call, the arguments, `call` ---
+    # --- calls: load the callable, load the arguments, `call` ---
 
     def load_callable(self, value: Any) -> None:
-        """An object known now, to be called."""
+        """Load a constant object for a call."""
         self.add("PUSH_NULL")
         self.load_constant(value)
 
     def load_callable_below(self, value: Any) -> None:
-        """The same below the item on top, which becomes the first argument."""
+        """The same below the top item, which becomes the first argument."""
         self.add("PUSH_NULL")
         self.swap()
         self.load_constant(value)
         self.swap()
 
     def load_method(self, name: str) -> None:
-        """A method of the object on top, to be called."""
+        """Load a method of the top object for a call."""
         self.add("LOAD_METHOD", name)
 
     def load_bound_method(self, name: str) -> None:
-        """The same, always as one object besides the NULL of the calling convention."""
+        """The same, always as a bound method and the NULL of the calling convention."""
         self.add("LOAD_ATTR", name)
         self.add("PUSH_NULL")
         self.swap()
 
     def call(self, count: int, keywords: tuple[str, ...] = ()) -> None:
-        """`count` arguments; the last ones are those of the keywords."""
+        """Call with `count` arguments; the last ones belong to the keywords."""
         if keywords:
             self.add("KW_NAMES", keywords)
         self.add("PRECALL", count)
         self.add("CALL", count)
 
-    # --- instructions of the program once more ---
+    # --- copies of the program's instructions ---
 
     def repeat(self, instruction: Instruction) -> None:
         self.add(instruction.name, *_operand(instruction))
 
     def repeat_jump(self, instruction: Instruction, label: Label) -> None:
-        """The jump with its condition, to another place."""
+        """Copy the jump and its condition, with another target."""
         self.add(_forward(instruction.name), label)
