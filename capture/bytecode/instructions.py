@@ -76,7 +76,7 @@ def decode(code: CodeType) -> Decoded:
                 value=item.argval,
                 target=index_at[item.argval] if jump else None,
                 line=line,
-                positions=tuple(positions),  # type: ignore[arg-type]
+                positions=tuple(positions),
             )
         )
     return Decoded(code, tuple(instructions), _handlers(code, offsets, index_at))
