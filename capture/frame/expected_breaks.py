@@ -49,7 +49,7 @@ class ExpectedBreaks:
         return held.pop()
 
     def remember(self, signal: GraphBreak) -> None:
-        """Remember the breaks of the frames below the captured one. `signal` also breaks the captured frame."""
+        """Remember the breaks of the captured frame's callees. `signal` also breaks the frame itself."""
         self._by_code.clear()
         for depth, (code, steps, index) in enumerate(signal.frames[:-1], 1):
             self._by_code.setdefault(code, []).append(ExpectedBreak(steps, index, signal.as_seen_from(depth)))

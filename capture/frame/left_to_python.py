@@ -1,6 +1,6 @@
 """The frames that Python runs: their log lines, counters and marks.
 
-In:  a frame, and why it is not captured: a `SkipFrame`, an error of ours, a wrapper of torch.compiler.disable.
+In:  a frame; the reason: a `SkipFrame`, an error of ours, or a wrapper of torch.compiler.disable.
 Out: None (Python runs the frame) or `UNHOOKED` (Python runs it and its callees). The code object gets a mark,
      or an entry that leaves it to Python while the guards hold.
 """
@@ -66,7 +66,7 @@ def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
 
 
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
-    """Handle a failure of our own: one warning, then Python runs the frame. Under fullgraph, raise an error."""
+    """Handle a failure of ours: one warning, then Python runs the frame. Under fullgraph, raise an error."""
     code: types.CodeType = frame.code
     text = f"capture failed on {code.co_qualname}"
     if config.raise_on_error or settings.fullgraph:

@@ -1,3 +1,3 @@
-"""In:   A code object and the values it starts with.
-Out:  An `OutputGraph`: the torch operations as an fx graph, guards, side effects.
+"""In:   A code object and the values with which it starts.
+Out:  An `OutputGraph`: the torch operations as an fx graph, the guards, the side effects.
 """

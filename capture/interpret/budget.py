@@ -1,7 +1,7 @@
-"""How much one translation may do.
+"""The limits of one translation.
 
-In:  each instruction that is interpreted, each value of the program that is about to be guarded.
-Out: a graph break past the limits.
+In:  each instruction that is interpreted, each value of the program that will be guarded.
+Out: a graph break after the limit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from capture.report.break_reasons import GraphBreak
 from capture.report.config import config
 
-#: values of the program that one capture guards; some take two of the 65,536 registers of a guard program
+#: values of the program that one capture may guard; some need two of the 65,536 registers of a guard program
 MOST_PLACES = 40_000
 
 
@@ -18,16 +18,16 @@ class Budget:
 
     def __init__(self) -> None:
         self.instructions = 0
-        self.places = 0  # of the program whose values were wrapped
+        self.places = 0  # places of the program whose values are guarded
 
     def count_instruction(self, limited: bool = True) -> None:
-        """`limited`: the graph may break here."""
+        """Count an instruction. `limited`: the graph may break here."""
         self.instructions += 1
         if limited and self.instructions > config.max_instructions:
             raise GraphBreak("too_many_instructions", limit=str(config.max_instructions))
 
     def count_place(self) -> None:
-        """A value of the program is about to be guarded."""
+        """Count a value of the program that will be guarded."""
         self.places += 1
         if self.places > MOST_PLACES:
             raise GraphBreak("too_many_places", limit=str(MOST_PLACES))

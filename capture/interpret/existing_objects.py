@@ -1,9 +1,9 @@
-"""The existing objects that a frame has met, each with its one variable.
+"""The existing objects that a frame has used, each with its one variable.
 
 In:  an object of the program, or a variable.
-Out: the variable of the object; whether an object, a module's dict for one, was changed by the frame.
+Out: the variable of the object; whether the frame changed the object (for example, the dict of a module).
 
-    a = self.table; b = self.table   ->   two lazy variables, one object: one variable from the first look on
+    a = self.table; b = self.table   ->   two lazy variables, one object; after the first use, one variable
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class ExistingObjects:
-    """The part of an `OutputGraph` that knows the program's objects by their identity."""
+    """The part of an `OutputGraph` that finds the program's objects by their identity."""
 
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
         self._objects: dict[int, tuple[Any, Variable]] = {}
-        self._modules: dict[int, Variable] = {}  # those of them that are modules
+        self._modules: dict[int, Variable] = {}  # the variables of nn.Modules
 
     def forget(self) -> None:
         self._objects.clear()
@@ -43,9 +43,7 @@ class ExistingObjects:
         return held[1] if held is not None else None
 
     def object_of(self, variable: Variable) -> Any:
-        """The existing object behind a variable; None where the frame made it, or where it is a mere
-        constant.
-        """
+        """The existing object of a variable. None if the frame made it, or if it is only a constant."""
         return next((value for value, known in self._objects.values() if known is variable), None)
 
     def remember(self, value: Any, variable: Variable) -> None:
@@ -54,34 +52,36 @@ class ExistingObjects:
             self._modules[id(value)] = variable
 
     def resolve(self, variable: Variable) -> Variable:
-        """A lazy variable whose object was wrapped meanwhile is that variable, and guarded to stay it."""
+        """The variable of a lazy variable's object, if that object has one by now. A guard says that both
+        places hold one object.
+        """
         if isinstance(variable, LazyVariable) and self.known(variable.value) is not None:
             return variable.realize()
         return variable
 
     def resolve_place(self, variable: Variable) -> Variable:
-        """The same for loading the object: one that came another way is loaded from there, and needs no
-        guard.
+        """The same for a load of the object. If the object is known from another place, the lazy variable is
+        loaded from its own place and needs no guard.
         """
         known = self.known(variable.value) if isinstance(variable, LazyVariable) else None
         return variable if known is None or known.source != variable.source else known
 
     def check_namespace(self, namespace: dict[str, Any]) -> None:
-        """Before a name of a module is read: the frame may have changed the module's dict (`globals()`) as a
-        dict.
+        """Call this before a read of a module's name: the frame may have changed the module's dict through
+        `globals()`.
         """
         if self.changed_dict(namespace) is not None:
             raise GraphBreak("mutation", value="the dict of a module that the frame wrote to,")
 
     def check_no_dict_of(self, namespace: dict[str, Any]) -> None:
-        """Before a name of a module is bound or deleted: what the frame knows of the module's dict would be
-        out of date.
+        """Call this before a name of a module is bound or deleted: the frame's variable of the module's dict
+        would be out of date.
         """
         if isinstance(self.known(namespace), DictVariable):
             raise GraphBreak("mutation", value="a module whose dict the frame has")
 
     def pending_item(self, mapping: Any, key: Any) -> Variable | None:
-        """What the frame stored in an existing dict (a module's registry) that it also changed as a dict."""
+        """The value that the frame stored under `key` in an existing dict, such as a module's registry."""
         known = self.known(mapping)
         if isinstance(known, DictVariable):
             entry = known.entries.get(key)
@@ -90,14 +90,14 @@ class ExistingObjects:
         return None
 
     def changed_dict(self, mapping: Any) -> Any:
-        """The variable of an existing dict that the frame has changed; None of any other."""
+        """The variable of an existing dict, if the frame changed the dict."""
         known = self.known(mapping)
         return (
             known if isinstance(known, DictVariable) and self.output.side_effects.is_mutated(known) else None
         )
 
     def is_of_module(self, source: Source) -> bool:
-        """Whether what is found there belongs to an nn.Module: an attribute, or what is inside of one."""
+        """Whether the source leads through an attribute of an nn.Module."""
         owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
         return bool(owners) and any(
             isinstance(variable, ModuleVariable) and variable.source in owners

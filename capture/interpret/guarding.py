@@ -1,7 +1,9 @@
-"""Guards on what the interpreter concludes from, each asked for by name.
+"""The guards on the facts that the interpreter relies on. Each kind of fact has a method.
 
-In:  variables and their sources, and what was found there.
-Out: guards in `guards`; where a source is a constant, what is found there can't change and needs none.
+In:  variables with their sources, and the values that were found there.
+Out: guards in `guards`. A constant source has no guard, because its value can't change.
+
+    hasattr(obj, "a") is False    ->    NoAttributeGuard(obj, "a")
 """
 
 from __future__ import annotations
@@ -43,28 +45,28 @@ if TYPE_CHECKING:
     from capture.variables.core.base import Variable
 
 
-#: pairs of objects that are guarded one by one; more: all of them in one guard
+#: so many pairs of objects have guards of their own; one guard covers all the objects if there are more
 MOST_PAIRS = 64
 
 
 def _no_forward_mode() -> Guard:
-    """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
+    """No level of forward-mode differentiation is open. No other guard sees the tangent of a tensor."""
     level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
     return ConstantGuard.of(level, forward_ad._current_level)
 
 
 def guards_of_state() -> list[Guard]:
-    """What every capture depends on."""
+    """The guards that every capture needs."""
     return [GlobalStateGuard.of(len(function_modes.at_entry())), _no_forward_mode()]
 
 
 class Guarding:
-    """The part of an `OutputGraph` that guards."""
+    """The part of an `OutputGraph` that makes guards."""
 
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
         self.guards = output.guards
-        self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
+        self._class_entries: dict[tuple[int, str], type] = {}  # those with a guard; keeps the classes alive
 
     def forget(self) -> None:
         self._class_entries.clear()
@@ -79,16 +81,16 @@ class Guarding:
             self.guards.add(SameObjectGuard.of(first, second))
 
     def distinct(self, first: Variable, second: Variable) -> None:
-        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is
-        another one anyway.)
+        """The places of two variables hold two objects. A constant has a guard on its value, and a new object
+        differs from all others, so neither needs this guard.
         """
         sources = [v.source for v in (first, second)]
         if not any(s is None or isinstance(s, ConstantSource) for s in sources):
             self.guards.add(DistinctObjectsGuard.of(sources))  # type: ignore[arg-type]
 
     def changed_objects(self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]) -> None:
-        """What the frame changes is no other object of the same class that it read: that one would have
-        changed with it.
+        """An object that the frame changes is not one of the other objects that it read. The guards compare
+        objects of one class.
         """
         if not changed:
             return
@@ -114,11 +116,8 @@ class Guarding:
     def storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
         if not isinstance(source, ConstantSource):
             offset = conditions.load(ShapeSource(source, "storage_offset"))
-            self.guards.add(
-                ShapeGuard.of(
-                    conditions.apply("eq", offset, conditions.constant(tensor.storage_offset()))  # type: ignore[arg-type]
-                )
-            )
+            condition = conditions.apply("eq", offset, conditions.constant(tensor.storage_offset()))
+            self.guards.add(ShapeGuard.of(condition))  # type: ignore[arg-type]
 
     def dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:
@@ -130,7 +129,7 @@ class Guarding:
             self.dict_keys(variable.source, mapping)
         elif variable.source is not None:
             try:
-                present = dict.__contains__(mapping, key)  # past a method of the program
+                present = dict.__contains__(mapping, key)  # not by a method of the program
                 self.guards.add(DictContainsGuard.of(variable.source, key, present))
             except TypeError:
                 variable.keys_guarded = True
@@ -141,11 +140,10 @@ class Guarding:
             self.guards.add(NoAttributeGuard.of(variable.source, name))
 
     def class_entry(self, owner: Variable, cls: type, name: str) -> None:
-        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the
-        name, or on their lacking it.
+        """Guard the entry `name` of a class and its bases, or its absence.
 
-        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't
-        change.
+        The class belongs to `owner`, or is `owner` itself. One guard for each class is enough, because each
+        object has a guard on its class. Classes written in C don't change.
         """
         source = self.class_source(owner)
         if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
@@ -158,21 +156,21 @@ class Guarding:
             self.guards.add(IdentityGuard.of(TypeAttrSource(source, name), found))
 
     def bases(self, owner: Variable, cls: type) -> None:
-        """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
+        """Guard the bases of a class: the class of `owner`, or `owner` itself."""
         source = self.class_source(owner)
         if source is not None and source is owner.source and cls is owner.python_type():
-            source = TypeSource(source)  # `owner` is a class, asked about its metaclass
+            source = TypeSource(source)  # `owner` is a class, and `cls` is its metaclass
         if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), "__mro__") in self._class_entries:
             return
         self._class_entries[id(cls), "__mro__"] = cls
         bases = cls.__mro__[1:]
-        if len(bases) > 1:  # one that has `object` alone can't get others
+        if len(bases) > 1:  # a class whose only base is `object` can't get other bases
             for index, base in enumerate(bases, 1):
                 self.guards.add(IdentityGuard.of(MroItemSource(source, index), base))
 
     def state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
-        """What follows depends on what the built-in function says about the process: as it stood at the
-        frame's entry.
+        """Guard the result of a built-in function that reads the state of the process. The guard compares it
+        with the state at the frame's entry.
         """
         changed = self.output.modes.at_entry
         at_entry: dict[Any, Any] = {
@@ -184,7 +182,7 @@ class Guarding:
         self.guards.add(ConstantGuard.of(StateSource(reader, args), value))
 
     def class_source(self, variable: Variable) -> Source | None:
-        """Where the class of an object can be reached; of a class, the class itself."""
+        """The source of the class of an object. The source of a class is its own source."""
         if isinstance(variable, ClassVariable):
             return variable.source
         if variable.source is not None:

@@ -1,11 +1,13 @@
-"""Calls of Python functions: bind the arguments, then interpret the callee's bytecode as part of the same
-graph.
+"""Calls of Python functions: bind the arguments, then interpret the callee as part of the same graph.
 
 In:  a FunctionVariable and its arguments.
 Out: the variable that the call returns.
 
-Functions that are to be left alone (disabled, generators of other kinds, frames that `frame_filter` bars from
-inlining) break the graph.
+The graph breaks at the call of a disabled function, of a coroutine, and of a function that `frame_filter`
+does not inline.
+
+    def g(a): return a + 1
+    g(x) * 2                  ->    add = x + 1; mul = add * 2
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def run_callee(tx: Translator, callee: Translator) -> Variable:
 
 
 def special_call(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Any:
-    """Rules that go before inlining, in order; each gives a handler or None."""
+    """The handler of a function that is not inlined, from the first rule that applies; else None."""
     value = function.function
     handler = lookup(value)
     if handler is not None:
@@ -120,7 +122,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     return None
 
 
-#: methods that are written in Python, to be called through the class: `torch.Tensor.__rsub__(x, 2)`
+#: tensor methods written in Python; a program calls them through the class: `torch.Tensor.__rsub__(x, 2)`
 TENSOR_METHOD_NAMES = {
     value: name for name, value in vars(torch.Tensor).items() if isinstance(value, FunctionType)
 }
@@ -167,7 +169,7 @@ def _is_compiling(tx: Translator, function: UserFunctionVariable, args: Any, kwa
 def _expect_true(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`torch._check` asks it: what is known of sizes is known by guards here."""
+    """`torch._check` calls this. Guards say what is known of sizes here."""
     condition = args[0]
     if isinstance(condition, SymbolicVariable) and condition.is_unbacked:
         tx.output.unbacked.assert_true(condition)
@@ -178,7 +180,7 @@ def _expect_true(
 def _check_size(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`torch._check_is_size` of a number that only the graph knows: there it stays as it is."""
+    """`torch._check_is_size` of an unbacked symbol: the graph makes the same call."""
     limits = [compute(operator.ge, [args[0], ConstantVariable(0)])]
     limits += [compute(operator.le, [args[0], kwargs["max"]])] if "max" in kwargs else []
     for limit in limits:
@@ -192,8 +194,8 @@ def _check_size(
 def _init_of_module(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`nn.Module.__init__`, which torch.compile wraps in notes for itself, once it was used anywhere in the
-    process.
+    """`nn.Module.__init__`. After any use of torch.compile in the process, torch has it wrapped in its own
+    bookkeeping.
     """
     return function.closure_value(tx, "init").call(tx, args, kwargs)
 
@@ -202,7 +204,7 @@ def _is_function(module: str, name: str) -> Any:
     return lambda function: function.__name__ == name and function.__module__ == module
 
 
-# (is the function marked so, what its call does), in the order in which they are asked
+# Pairs: whether the function has the mark, and its handler. The first pair that applies counts.
 MARKED: tuple[tuple[Any, Any], ...] = (
     (is_dispatch, dispatch),
     (is_recursive_repr, recursive_repr),
@@ -249,8 +251,8 @@ def make_translator(
 
 
 def _guard_globals(tx: Translator, function: UserFunctionVariable, same_module: bool) -> None:
-    """Functions of the same code, as a module that runs twice makes them, may read the globals of another
-    namespace.
+    """Guard the globals of the function. A module that runs twice makes functions with one code object and
+    different globals.
     """
     if function.source is None or isinstance(function.source, ConstantSource):
         return
@@ -262,7 +264,7 @@ def _guard_globals(tx: Translator, function: UserFunctionVariable, same_module: 
 
 
 def _named(code: CodeType, function: FunctionVariable) -> CodeType:
-    """With the name that texts of errors give: the function's own."""
+    """The code with the name that the texts of errors show: the function's own name."""
     name = function.function.__qualname__ if isinstance(function, UserFunctionVariable) else code.co_qualname
     return code if name == code.co_qualname else code.replace(co_qualname=name)
 
@@ -294,8 +296,9 @@ def existing_signature(
 def guard_defaults(
     tx: Translator, function: UserFunctionVariable, given: int, kwargs: dict[str, Variable]
 ) -> None:
-    """Where arguments are missing (or too many): how many defaults there are, which names have none. The
-    defaults themselves are guarded as they are read.
+    """Guard the number of defaults and the names without a default, if arguments are missing or too many.
+
+    A read of a default adds the guard on its value.
     """
     source, code = function.source, function.code_object()
     if source is None:
@@ -333,7 +336,7 @@ def bind_arguments(
     args: list[Variable],
     kwargs: dict[str, Variable],
 ) -> dict[str, Variable]:
-    """Python's rules for arguments. Raises the program's TypeError with Python's text."""
+    """Bind the arguments by Python's rules. Raises the program's TypeError with Python's text."""
     positional = code.co_varnames[: code.co_argcount]
     keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     bound: dict[str, Variable] = dict(zip(positional, args))
@@ -375,8 +378,12 @@ def _too_many(code: CodeType, default_count: int, given: int, keyword_only: int)
     takes = f"from {count - default_count} to {count}" if default_count else str(count)
     plural = "" if count == 1 and not default_count else "s"
     verb = "was" if given == 1 and not keyword_only else "were"
-    also = f" positional argument{'' if given == 1 else 's'} (and {keyword_only} keyword-only argument{'' if keyword_only == 1 else 's'})"
-    return f"{code.co_qualname}() takes {takes} positional argument{plural} but {given}{also if keyword_only else ''} {verb} given"
+    also = ""
+    if keyword_only:
+        also = f" positional argument{'' if given == 1 else 's'}"
+        also += f" (and {keyword_only} keyword-only argument{'' if keyword_only == 1 else 's'})"
+    takes = f"{code.co_qualname}() takes {takes} positional argument{plural}"
+    return f"{takes} but {given}{also} {verb} given"
 
 
 def _fill_defaults(

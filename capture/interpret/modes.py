@@ -1,7 +1,7 @@
-"""Modes of the thread (grad mode, autocast, torch's function modes) that a frame changes.
+"""The modes of the thread that a frame changes: grad mode, autocast, torch's function modes.
 
 In:  calls that change a mode; context managers that the frame enters.
-Out: the same calls as nodes of the graph, and the list of them for the code behind the graph.
+Out: the same calls as nodes of the graph, and a list of them for the code after the graph.
 
     with torch.no_grad(): y = x + 1   ->   _set_grad_enabled(False); add; _set_grad_enabled(True)
 """
@@ -40,22 +40,22 @@ class Modes:
         self.changes: list[tuple[Any, list[Any]]] = []
         self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
         self.open_inference: list[torch.fx.Node] = []
-        self.function_modes: list[Variable] = []  # of torch, that see each operation; the innermost last
-        self.around: list[Variable] = []  # those of them that were entered around the frame
-        self._open_contexts: list[Any] = []  # entered by the translation itself
-        self._handled_around = sys.exception()  # by the caller of the frame
+        self.function_modes: list[
+            Variable
+        ] = []  # torch's modes that see each operation; the innermost is last
+        self.around: list[Variable] = []  # the function modes that the frame's callers entered
+        self._open_contexts: list[Any] = []  # the translation itself entered them
+        self._handled_around = sys.exception()  # the exception that the frame's caller handles
 
     def handles_nothing_around(self) -> bool:
-        """Whether the frame's caller handles no exception; if so, that is guarded."""
+        """Whether the frame's caller handles no exception. If so, a guard says it."""
         if self._handled_around is not None:
             return False
         self.output.guards.add(ConstantGuard.of(StateSource(sys.exception), None))
         return True
 
     def change(self, tx: Interpreter, function: Any, args: list[Any]) -> Variable:
-        """A function that changes the mode of the thread: done now, in the graph, and for the code behind the
-        graph.
-        """
+        """Call a function that changes the mode of the thread: now, in the graph, and after the graph."""
         result = function(*args)
         node = self.state_node(function, tuple(args))
         node.meta["in_context"] = any(t.code.co_name == "__enter__" for t in tx.chain())
@@ -69,7 +69,7 @@ class Modes:
         return node
 
     def enter_context(self, manager: Any) -> None:
-        """`manager` was entered, to be left when the translation ends at the latest."""
+        """The translation has entered `manager`, and leaves it at its end at the latest."""
         self._open_contexts.append(manager)
 
     def leave_context(self, manager: Any) -> None:
@@ -86,12 +86,12 @@ class Modes:
         return unchanged and self.function_modes == self.around
 
     def surround_with(self, modes: Iterable[Any]) -> None:
-        """Modes of torch that are entered around the frame, the innermost last."""
+        """The function modes that the frame's callers entered, the innermost last."""
         self.function_modes = [wrap(self.output, m, FunctionModeSource(i)) for i, m in enumerate(modes)]
         self.around = list(self.function_modes)
 
     def leave(self) -> None:
-        """The graph leaves the thread as it found it: what goes on behind it enters again."""
+        """End the graph in the modes in which it began. The code after the graph enters the modes again."""
         for node in reversed(self.open_inference):
             self.state_node(grad_mode._exit_inference_mode, (node,))
         for _, node in reversed(self.open_autocasts):

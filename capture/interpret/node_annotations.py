@@ -1,8 +1,13 @@
-"""`torch.fx.traceback.annotate({...})` around operations: its entries go to their `node.meta["custom"]`.
+"""The entries of `torch.fx.traceback.annotate({...})` for the nodes of the graph.
 
-The manager keeps the entries in a dict of torch's module for as long as it is open. Its code is followed like
-any other where the frame opens it; one that was open before is in the real dict. They say nothing about
-values, so nothing is guarded for them.
+In:  the frame whose instruction runs.
+Out: the entries that are in force, for `node.meta["custom"]`.
+
+While the context manager is open, it keeps its entries in a dict of torch's module. If the frame opens the
+manager, the interpreter follows its code, and the variable of the dict has the entries. If a caller opened
+it, the real dict has them. The entries say nothing about values, so they need no guards.
+
+    with annotate({"part": 1}): y = x + 1    ->    add, meta["custom"] = {"part": 1}
 """
 
 from __future__ import annotations
@@ -28,5 +33,5 @@ def current(tx: Interpreter) -> dict[str, Any] | None:
         return None
     try:
         return {key.as_constant(): value.as_constant() for key, value in followed.items(tx)}
-    except NotConstant:  # entries that only the run makes
+    except NotConstant:  # the entries exist only at run time
         return None

@@ -1,4 +1,4 @@
-"""One operation of the program as a node of the graph.
+"""The operations of the program, as nodes of the graph.
 
 In:  a torch function or the name of a method, with variables as arguments.
 Out: a node whose `meta["example_value"]` is the result on fake tensors, and the variable of that result.
@@ -44,7 +44,7 @@ class Operations:
 
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
-        self.choices: list[torch.Tensor] = []  # fake values of what max() and min() chose
+        self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
 
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
@@ -69,7 +69,7 @@ class Operations:
         if known is not None:
             return known
         if isinstance(value, bool):
-            return ConstantVariable(value)  # a question about types and layouts, answered
+            return ConstantVariable(value)  # the answer to a question about types or layouts
         if are_foreign(proxies) or are_foreign(keywords.values()):
             proxies, keywords = as_plain(target, proxies, keywords, value)
         node = self.output.graph.create_node(kind, target, proxies, keywords)
@@ -89,8 +89,8 @@ class Operations:
         return self.wrap_result(value, node) if returned is None else returned
 
     def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
-        """`torch._foreach_add_` and the like return the list that they are given; a new one of the same
-        objects where a class of tensors is asked.
+        """`torch._foreach_add_` and similar functions return the list that they get. With a tensor subclass or
+        a function mode, the result is a new list of the same objects.
         """
         given = args[0] if args else None
         if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
@@ -104,11 +104,11 @@ class Operations:
         return given if plain and not self.output.modes.function_modes else given.like(items)
 
     def _check_alive(self, arguments: Any) -> None:
-        """A tensor made in the body of a function transform is none of the graph around it."""
+        """Break the graph if a tensor from the body of a function transform is used outside of the body."""
 
         def check(node: torch.fx.Node) -> torch.fx.Node:
             if node._erased:
-                raise GraphBreak("mutation", value="what a function transform's body keeps for later")
+                raise GraphBreak("mutation", value="a value that the body of a function transform keeps")
             return node
 
         torch.fx.node.map_arg(arguments, check)
@@ -142,7 +142,7 @@ class Operations:
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
 
     def _fake_form(self, target: Any) -> Any:
-        """What stands for a function that reads its numbers in C++, where some of them may be symbols."""
+        """The replacement of a function that reads its numbers in C++, if some of them may be symbols."""
         if self.output.symbols.env is None:
             return target
         from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: import time
@@ -150,7 +150,7 @@ class Operations:
         return FAKE_FORMS.get(target, target)
 
     def _dispatcher(self) -> Any:
-        """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""
+        """With symbols, composite operators run their Python bodies: the bodies in C++ need numbers."""
         return (
             torch._C._EnablePythonDispatcher()
             if self.output.symbols.env is not None
@@ -158,11 +158,11 @@ class Operations:
         )
 
     def variable_of(self, node: torch.fx.Node) -> Variable:
-        """A node's tensor or number as an argument of another operation."""
+        """The variable of a node's tensor or number, for use as an argument."""
         return self.wrap_result(node.meta["example_value"], node)
 
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
-        """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
+        """The result of an operation as a variable. The parts of a tuple become `getitem` nodes."""
         node.meta["example_value"] = value
         if is_fake(value):
             return TensorVariable(node, value)
@@ -188,14 +188,14 @@ def _method_caller(name: str) -> Any:
 
 
 def is_fake(value: Any) -> bool:
-    """A fake tensor, or one inside of a function transform, which wraps it in a tensor of its level."""
+    """Whether the value is a fake tensor, or the wrapper of one inside of a function transform."""
     return isinstance(value, FakeTensor) or (
         type(value) is torch.Tensor and torch._C._functorch.is_functorch_wrapped_tensor(value)
     )
 
 
 def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
-    """An in-place operation returns one of its arguments."""
+    """The argument that an in-place operation returns."""
     if not is_fake(value):
         return None
     for arg in args:

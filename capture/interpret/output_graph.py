@@ -1,10 +1,12 @@
-"""The graph under construction and all that goes with it: inputs, guards, side effects, state of the process.
+"""The graph under construction, with its inputs, guards, side effects and modes.
 
-In:  operations from the interpreter (`call_function`, `call_method`), existing tensors (`add_tensor_input`).
-Out: an `fx.Graph` at the level of torch calls with fake tensors in `meta["example_value"]`, a GuardSet, and
-     the list of inputs.
+In:  operations from the interpreter (`call_function`, `call_method`), existing tensors (`inputs.add_tensor`).
+Out: an `fx.Graph` of torch calls with fake tensors in `meta["example_value"]`, a `GuardSet`, the list of
+     inputs.
 
-One `OutputGraph` serves one attempt to translate one frame, inlined calls included.
+One `OutputGraph` serves one attempt at one frame, with all the calls that the attempt inlines.
+
+    y = x + 1    ->    placeholder x; add = operator.add(x, 1); guards on x
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class OutputGraph:
-    """`inputs`, `operations`, `objects`, `guarding`, `modes` and the others are parts: each knows one thing."""
+    """The parts (`inputs`, `operations`, `objects`, `guarding`, `modes` ...) have one task each."""
 
     def __init__(
         self,
@@ -68,15 +70,15 @@ class OutputGraph:
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
         self.budget = Budget()
-        self.translator: Translator | None = None  # the frame whose instruction runs
-        self.printed: list[Variable] = []  # containers whose text is being made, the outermost first
-        self.generators: list[GeneratorVariable] = []  # made by the frame
-        self.is_broken = False  # the frame goes on behind the graph
-        self.root_step = 0  # instructions of the captured frame itself that are done
+        self.translator: Translator | None = None  # the frame whose instruction runs now
+        self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
+        self.generators: list[GeneratorVariable] = []  # those that the frame made
+        self.is_broken = False  # the frame goes on after the graph
+        self.root_step = 0  # the number of instructions that the captured frame has done
 
     def forget_objects(self) -> None:
-        """At the end: variables and this graph refer to each other; objects of the program shall not live on
-        with them.
+        """Release the program's objects at the end. Variables and graph form a reference cycle, which would
+        keep them alive.
         """
         self.objects.forget()
         for generator in self.generators:
@@ -88,7 +90,7 @@ class OutputGraph:
         self.translator = None
 
     def user_line(self) -> Any:
-        """The user's frames, outermost first, as the guards carry them."""
+        """The user's frames, outermost first, in the form that guards hold."""
         return (
             traceback.StackSummary.from_list(self.translator.user_stack())
             if self.translator is not None
@@ -118,8 +120,8 @@ class OutputGraph:
     # --- writes to inputs ---
 
     def check_generators(self) -> None:
-        """One that is left inside of a `try` or `with` is Python's from the start: it ends that block when it
-        is let go of.
+        """Break the graph before a generator that stops inside of a `try` or `with`. Python has to make it,
+        because its end runs the rest of that block.
         """
         for generator in self.generators:
             if generator.waits_in_try():
@@ -128,18 +130,16 @@ class OutputGraph:
                 raise signal
 
     def check_aliasing(self) -> None:
-        """A write to an input that shares its memory with another input is left to Python where autograd
-        records either: it changes both.
+        """Skip the frame if it writes to an input that shares its memory with another input, and autograd
+        records one of them.
         """
         if not self.inputs.are_written():
             return
         inputs = self.inputs.tensors()
         if len(inputs) > 1 and any(isinstance(i, ArrayInput) for i in inputs):
-            # whether arrays share memory is guarded nowhere
-            raise SkipFrame(
-                "an input is written to, which may share its memory with an array",
-                guards=self.finished_guards(),
-            )
+            # No guard says which arrays share memory.
+            text = "the frame writes to an input that may share its memory with an array"
+            raise SkipFrame(text, guards=self.finished_guards())
         sharing: dict[int, list[bool]] = {}
         for item in inputs:
             recorded = item.node.meta["example_value"].requires_grad
@@ -147,11 +147,11 @@ class OutputGraph:
         for item in self.inputs.written():
             recorded = sharing[storage_key(item.value)]
             if len(recorded) > 1 and any(recorded):
-                text = f"{item.source.text} is written to and shares its memory with another input"
+                text = f"the frame writes to {item.source.text}, which shares its memory with another input"
                 raise SkipFrame(text, guards=self.finished_guards())
 
     def drop_nodes_after(self, last: torch.fx.Node | None) -> None:
-        """Take back the operations that were added behind `last`."""
+        """Remove the operations after the node `last`."""
         for node in reversed(list(self.graph.nodes)):
             if node is last:
                 return
@@ -161,7 +161,7 @@ class OutputGraph:
     # --- finishing ---
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
-        """The graph with its outputs, without placeholders that nothing reads."""
+        """The graph with its outputs, without the placeholders that no node reads."""
         self.modes.leave()
         drop_idle_grad_changes(self.graph)
         drop_unread_numbers(self.graph)
@@ -171,7 +171,7 @@ class OutputGraph:
         return torch.fx.GraphModule(torch.nn.Module(), self.graph, class_name=f"Captured_{class_name}")
 
     def finished_guards(self) -> GuardSet:
-        """With the guard that tensors share memory as they do now, and those of the symbols."""
+        """All guards, with those of the symbols, of the memory that tensors share, and of changed objects."""
         for guard in self.symbols.guards():
             self.guards.add(guard)
         unguarded: set[Source] = set(self.inputs.new_parameters)
@@ -187,6 +187,6 @@ class OutputGraph:
         return self.guards
 
     def operation_count(self) -> int:
-        """Nodes that do something. Changes of state alone need no graph: they are replayed."""
+        """The number of calls. It is 0 if all calls only change modes: then no graph is needed."""
         calls = [n for n in self.graph.nodes if n.op.startswith("call_")]
         return 0 if all("changes_state" in n.meta for n in calls) else len(calls)

@@ -1,11 +1,9 @@
-"""What a graph takes: existing tensors, arrays and numbers, and numbers drawn from Python's random streams,
-each a placeholder.
+"""The inputs of a graph: existing tensors, arrays and numbers, and numbers from Python's random streams.
 
 In:  a value of the program and its source.
-Out: its variable; the placeholder in `graph`, an entry in `inputs`, the guards on what was read of it.
+Out: its variable; a placeholder in `graph`, an entry in `all`, and guards on the properties of the value.
 
-    x: float32[3, 4] at LocalSource("x")   ->   placeholder x, a fake tensor of these sizes, a guard on the
-                                                tensor's properties
+    x: float32[3, 4] at LocalSource("x")   ->   placeholder x, a fake tensor, a TensorGuard
 """
 
 from __future__ import annotations
@@ -53,8 +51,8 @@ class Placeholders:
         self.fake_mode = output.fake_mode
         self.guards = output.guards
         self.all: list[GraphInput] = []
-        self.draws: list[Draw] = []  # from Python's random stream, in their order
-        self.new_parameters: list[MadeSource] = []  # parameters, by the frame's new code
+        self.draws: list[Draw] = []  # numbers from Python's random streams, in their order
+        self.new_parameters: list[MadeSource] = []  # parameters that the frame's new code makes
         self._finished = False
         self._last_placeholder: torch.fx.Node | None = None
 
@@ -73,7 +71,7 @@ class Placeholders:
         return variable
 
     def add_subclass(self, value: torch.Tensor, source: Source | None) -> Variable:
-        """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
+        """A tensor of a class with its own operations. The graph takes the plain tensor on its memory."""
         source = source or ConstantSource(value)
         plain = plain_tensor(value)
         check_supported(plain)
@@ -93,14 +91,14 @@ class Placeholders:
         return node
 
     def _fake_of(self, value: torch.Tensor, layout: Any = None) -> torch.Tensor:
-        """Its fake twin: a tensor of no level, also while the body of a function transform is interpreted."""
+        """The fake tensor of a value. It has no level, even in the body of a function transform."""
         if torch._C._functorch.peek_interpreter_stack() is None:
             return to_fake(self.fake_mode, value, layout)
         with temporarily_clear_interpreter_stack(), _disable_current_modes():
             return to_fake(self.fake_mode, value, layout)
 
     def add_float(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
-        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the
+        """A float that changes. The graph takes it as a 0-d tensor; the result is the node that reads the
         number.
         """
         value: float = symbol.node.hint
@@ -117,8 +115,8 @@ class Placeholders:
     def add_draw(
         self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
     ) -> Variable:
-        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is,
-        at capture.
+        """A number from one of Python's random streams. Capture draws no number, so the backend gets an
+        example.
         """
         source, kind = DrawSource(len(self.draws)), type(bounds[0])
         self.draws.append(Draw(source.local, function, args, owner))
@@ -136,7 +134,7 @@ class Placeholders:
         return TensorVariable(node, fake)
 
     def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
-        """One of NumPy's numbers: its type is guarded, its value is not."""
+        """One of NumPy's numbers. There is a guard on its type, and none on its value."""
         tensor = numpy_number_as_tensor(number)
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
@@ -168,7 +166,7 @@ class Placeholders:
         return node
 
     def written(self) -> list[GraphInput]:
-        """Inputs that some operation writes to."""
+        """The inputs that an operation writes to."""
         return [
             i
             for i in self.tensors()
@@ -179,7 +177,7 @@ class Placeholders:
         return bool(self.written())
 
     def used(self) -> list[GraphInput]:
-        """Inputs that some operation reads, and the symbols in the sizes of those."""
+        """The inputs that an operation reads, and the symbols in the sizes of these inputs."""
         if self._finished:
             return self.all
         read = [i for i in self.all if i.node.users]
@@ -187,7 +185,7 @@ class Placeholders:
         return [i for i in self.all if i.node.users or i.node in needed]
 
     def finish(self) -> None:
-        """No placeholder is left that nothing reads."""
+        """Remove the placeholders that no node reads."""
         used = self.used()
         for item in self.all:
             if item not in used:

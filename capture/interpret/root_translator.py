@@ -1,9 +1,8 @@
-"""The translator of the captured frame itself: its arguments come from the hook, and it can stop before a
-given instruction.
+"""The translator of the captured frame. It can stop before a given instruction.
 
-In:  a Frame of the hook.
-Out: `run_to_break(n)`: the variable that the frame returns, or None when it stands before its n-th
-     instruction.
+In:  a `Frame` of the hook; its locals are the arguments.
+Out: `run_to_break(n)`: the variable that the frame returns, or None when the translator stands after n
+     instructions.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class RootTranslator(Translator):
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals), local_variables, cells)
         self.entry_values = {id(value) for value in values.values()}
-        #: whether the frame deals with torch at all, as far as its arguments tell
+        #: whether the arguments or the closure hold anything of torch
         held = [
             *values.values(),
             *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable)),
@@ -53,13 +52,16 @@ class RootTranslator(Translator):
 
     @property
     def is_straight(self) -> bool:
-        """No jumps in the frame, no function inlined: each call does the same, but for the values."""
+        """Whether the frame has no jumps and inlines nothing: only the values differ between its calls."""
         return self.output.budget.instructions == self.steps and not any(
             i.target is not None for i in self.instructions
         )
 
     def run_to_break(self, break_at: int | None) -> Variable | None:
-        """Raises GraphBreak where an instruction can't be captured, with `steps` at that instruction."""
+        """Run until the frame returns, or until `break_at` instructions are done.
+
+        Raises GraphBreak where an instruction can't be captured. Then `steps` stands at that instruction.
+        """
         while self.returned is None:
             if self.steps == break_at:
                 return None
@@ -69,7 +71,7 @@ class RootTranslator(Translator):
                 signal = GraphBreak("raised", error=raised.variable.describe())
                 signal.stack.append(self.frame_summary())
                 signal.born = raised.variable.born
-                raised.__traceback__ = None  # whose frames hold it, and objects of the program
+                raised.__traceback__ = None  # its frames hold objects of the program
                 raise signal from None
             self.steps += 1
             self.output.root_step = self.steps
@@ -77,8 +79,9 @@ class RootTranslator(Translator):
 
 
 def holds_torch(value: Any, depth: int = 3) -> bool:
-    """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the
-    program.
+    """Whether the value is a tensor, a module or an array, or a container of them.
+
+    This looks only at the first 20 items, and runs no code of the program.
     """
     if issubclass(type(value), (torch.Tensor, torch.nn.Module, np.ndarray)):
         return True
@@ -96,9 +99,7 @@ PLAIN_ITERATION = (list.__iter__, tuple.__iter__, dict.__iter__, collections.Ord
 
 
 def _local_names(code: Any) -> tuple[str, ...]:
-    """Names of the frame's slots: locals, then cells that are not locals; free variables are taken from the
-    closure.
-    """
+    """The names of the frame's slots: the locals, then the other cells. Free variables have no slot."""
     return (*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames))
 
 

@@ -1,4 +1,10 @@
-"""The globals and builtins that a function sees, and where each name comes from."""
+"""The globals and builtins that a function sees.
+
+In:  a name of a global or builtin.
+Out: its variable, with the source from which a guard reads it.
+
+    load("relu")    ->    the variable of the frame's global `relu`, GlobalSource("relu")
+"""
 
 from __future__ import annotations
 
@@ -27,8 +33,8 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """`frame`: the scope of the captured frame; None: this is it, others belong to inlined functions of other
-    modules.
+    """`frame` is None in the scope of the captured frame. The scope of an inlined function of another module
+    gets the captured frame's scope there.
     """
 
     def __init__(self, globals_: dict[str, Any], frame: Scope | None = None) -> None:
@@ -52,7 +58,7 @@ class Scope:
         )
 
     def load(self, output: OutputGraph, name: str) -> Variable:
-        """What `name` means as a global. Raises the program's NameError."""
+        """The variable of a global or builtin. Raises the program's NameError."""
         output.objects.check_namespace(self.globals)
         pending = output.side_effects.pending_global(self.globals, name)
         deleted = isinstance(pending, Deleted)

@@ -1,10 +1,12 @@
-"""Changes that the frame makes to objects that existed before it, and to objects it makes itself.
+"""The side effects of a frame: its changes of existing objects and of globals, and the hooks it registers.
 
-In:  `will_mutate(variable)` before a container changes, `store_attr`, `store_global` for stores.
-Out: bytecode that brings the real objects to the state that the variables have, in the order of the first
-     change of each (iterators over dicts ahead of them).
+In:  `will_mutate(variable)` before an object changes; `store_attr` and `store_global` for stores.
+Out: bytecode that gives the real objects the state of their variables, in the order of their first changes.
+     Iterators over dicts come first.
 
-All new values are built before the first change is made, so that nothing is read half-changed.
+The code builds all new values before it makes the first change, so it reads no half-changed object.
+
+    xs.append(1); self.n = 2    ->    xs[2:] = [1]; self.n = 2, after the graph
 """
 
 from __future__ import annotations
@@ -32,9 +34,7 @@ if TYPE_CHECKING:
 
 
 def _held_before(owner: Any, name: str) -> Any:
-    """What the place holds in which the frame will put an attribute; the owner itself where that can't be
-    told.
-    """
+    """The value of an attribute before the frame sets it. The owner itself if the value is not known."""
     try:
         return raw_attribute(owner, name)
     except Undecided:
@@ -45,23 +45,22 @@ def _held_before(owner: Any, name: str) -> Any:
 
 class SideEffects:
     def __init__(self) -> None:
-        self._mutated: dict[int, Variable] = {}  # existing objects, in order of first change
-        self._before: dict[int, Any] = {}  # what containers held before
+        self._mutated: dict[int, Variable] = {}  # existing objects, in the order of their first changes
+        self._before: dict[int, Any] = {}  # snapshots of these objects before the change
         self._watches: list[Watch] = []
         self._set_anew: set[tuple[int, str]] = set()
-        self._registrations: list[Variable] = []  # handles that are made behind the graph in any case
-        self.hooks_unknown_since: int | None = None  # step of the frame at which a handle removed some hook
+        self._registrations: list[Variable] = []  # handles of hooks, always made after the graph
+        self.hooks_unknown_since: int | None = None  # the step at which a handle removed a hook
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
-        self._attributes: dict[
-            int, dict[str, Variable]
-        ] = {}  # of variables without an `attributes` of their own
+        #: stored attributes of the variables that have no `attributes` themselves
+        self._attributes: dict[int, dict[str, Variable]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._mutated or self._globals or self._registrations)
 
     def change_count(self) -> int:
-        """Objects and globals changed so far, and hooks registered."""
+        """The number of objects and globals changed so far, and of hooks registered."""
         return len(self._mutated) + len(self._globals) + len(self._registrations)
 
     # --- recording ---
@@ -78,7 +77,7 @@ class SideEffects:
 
     @contextlib.contextmanager
     def watching(self, root: Variable) -> Iterator[Watch]:
-        """Notes whether something that is reachable from `root` by now, made by the frame or not, is changed."""
+        """Note the changes of all objects that are reachable from `root` now, new or existing."""
         watch = Watch(root)
         self._watches.append(watch)
         try:
@@ -87,16 +86,16 @@ class SideEffects:
             self._watches.remove(watch)
 
     def keep(self, watch: Watch) -> None:
-        """To be told until the end of the translation."""
+        """Go on with the watch until the end of the translation."""
         self._watches.append(watch)
 
     def register(self, handle: Variable) -> None:
         self._registrations.append(handle)
 
     def check_hooks_known(self) -> None:
-        """Hooks of modules are about to be looked at."""
+        """Call this before a read of a module's hooks. Breaks the graph if a handle removed a hook."""
         if self.hooks_unknown_since is not None:
-            signal = GraphBreak("mutation", value="hooks, by a handle")
+            signal = GraphBreak("mutation", value="hooks (by a handle)")
             signal.born = self.hooks_unknown_since
             raise signal
 
@@ -111,18 +110,16 @@ class SideEffects:
         self.will_mutate(owner)
         stores = self._attributes_of(owner)
         if isinstance(stores.get(name), Deleted):
-            self._set_anew.add((id(owner), name))  # it is the last of the object's attributes now
+            self._set_anew.add((id(owner), name))  # now it is the last attribute of the object
             del stores[name]
         stores[name] = value
 
     def is_set_anew(self, owner: Variable, name: str) -> bool:
-        """Whether the attribute of an existing object was deleted and then set."""
+        """Whether the frame deleted the attribute of an existing object and then set it."""
         return (id(owner), name) in self._set_anew
 
     def delete_attr(self, owner: Variable, name: str) -> None:
-        """`del owner.name` without running user code. What only the frame put there is as if it had never
-        been.
-        """
+        """`del owner.name` without running user code. An attribute that only the frame set just goes."""
         value = getattr(owner, "value", None)
         if value is not None and held_by_itself(value, name):
             self.store_attr(owner, name, Deleted())
@@ -142,7 +139,7 @@ class SideEffects:
         self._globals[id(namespace), name] = (namespace, value)
 
     def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
-        """`held`: there was one before the frame."""
+        """`held`: the global existed before the frame."""
         if held:
             self._globals[id(namespace), name] = (namespace, Deleted())
         else:
@@ -156,11 +153,11 @@ class SideEffects:
         return held[1] if held is not None else None
 
     def changed_sources(self) -> set[Source]:
-        """Where the existing objects that the frame changes were found."""
+        """The sources of the existing objects that the frame changes."""
         return {variable.source for variable in self._mutated.values() if variable.source is not None}
 
     def written_places(self) -> set[str]:
-        """Attributes and globals that were there before the frame and are set in it, as their sources read."""
+        """The texts of the sources of all attributes and globals that the frame sets."""
         attributes = {
             AttrSource(owner.source, name).text
             for owner in self._mutated.values()
@@ -169,10 +166,8 @@ class SideEffects:
         }
         return attributes | {GlobalSource(name).text for _, name in self._globals}
 
-    def may_let_go(self) -> bool:
-        """Whether a place that the frame writes to held an object that may hold others (no number, text or
-        tensor).
-        """
+    def may_release_objects(self) -> bool:
+        """Whether a write of the frame may release an object that holds others: no number, text or tensor."""
         held: list[Any] = [namespace.get(name) for (_, name), (namespace, _) in self._globals.items()]
         for owner in self._mutated.values():
             value, names = getattr(owner, "value", None), self._attributes_of(owner)
@@ -212,7 +207,7 @@ class SideEffects:
             store_attributes(code, variable, stores)
 
     def fill_new_object(self, code: PythonCode, variable: Any) -> None:
-        """With a new bare object on the stack: give it its attributes (it stays there)."""
+        """A new object without attributes is on the stack. Give it its attributes; it stays there."""
         for name, value in variable.attributes.items():
             if isinstance(value, Deleted):
                 continue
@@ -225,7 +220,7 @@ class SideEffects:
 
 
 def held_by_itself(value: Any, name: str) -> bool:
-    """Whether the object has the name in its dict or in a slot."""
+    """Whether the object itself has the attribute, in its dict or in a slot."""
     slot = lookup_type(type(value), name)
     if isinstance(slot, types.MemberDescriptorType):
         try:

@@ -1,13 +1,13 @@
-"""Symbolic interpretation of bytecode: one instruction at a time, on variables in place of objects.
+"""The symbolic interpreter: it runs one bytecode instruction at a time, on variables in place of objects.
 
 In:  a code object with its arguments as variables.
-Out: calls on the OutputGraph (operations, guards, side effects) and, at the end, the variable that the code
+Out: calls on the OutputGraph (operations, guards, side effects); at the end, the variable that the code
      returns.
 
     x = a + 1; return x * 2   ->   graph: add = a + 1; mul = add * 2   ->   TensorVariable(mul)
 
-`Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what
-happens where one of them can't be carried out is in `break_code.py`.
+`Translator` holds the state of one Python frame. `capture/interpret/opcodes/` has the instructions. If the
+graph breaks at an instruction, `capture/output/break_code.py` writes the code for it.
 """
 
 from __future__ import annotations
@@ -60,23 +60,21 @@ if TYPE_CHECKING:
 
 
 def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
-    """Class and text of the error for a cell without contents."""
+    """The class and the text of the error for an empty cell."""
     unassigned = f"variable '{name}' where it is not associated with a value"
-    if name in point_of(code).original.co_cellvars:  # behind a break they are free variables
+    if name in point_of(code).original.co_cellvars:  # after a break these are free variables
         return UnboundLocalError, f"cannot access local {unassigned}"
     return NameError, f"cannot access free {unassigned} in enclosing scope"
 
 
 @lru_cache(maxsize=64)
 def _formatted(frames: tuple[tuple[str, int, str], ...]) -> str:
-    """Operations that follow one another often come from one line."""
+    """The frames as text. There is a cache, because operations in sequence often come from one line."""
     return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
 
 
 class Translator:
-    """One frame. `index` is the instruction to run next; `returned` is set by RETURN_VALUE, `yielded` by
-    YIELD_VALUE.
-    """
+    """One frame. `index` is the next instruction. `return` sets `returned`, `yield` sets `yielded`."""
 
     def __init__(
         self,
@@ -101,15 +99,13 @@ class Translator:
         self.steps = 0  # instructions done
         self.current: Instruction = decoded.instructions[0]
         self.stack: list[Variable] = []
-        self.handled: list[
-            ExceptionVariable
-        ] = []  # exceptions whose except blocks are running, innermost last
+        self.handled: list[ExceptionVariable] = []  # exceptions of the open except blocks, innermost last
         self.keyword_names: tuple[str, ...] = ()
         self.returned: Variable | None = None
         self.yielded: Variable | None = None
         self.function_source: Source | None = None
-        self.entry_values: set[int] = set()  # ids of what the locals of the captured frame held when it began
-        self.namespace: DictVariable | None = None  # what `locals()` gave
+        self.entry_values: set[int] = set()  # ids of the captured frame's locals at its start
+        self.namespace: DictVariable | None = None  # the result of `locals()`
 
     # --- running ---
 
@@ -148,11 +144,11 @@ class Translator:
         except GraphBreak as signal:
             self._note(signal)
             raise
-        except NotConstant as needed:  # a rule that works on values that are known only
+        except NotConstant as needed:  # the rule needs a known value
             raise self._noted("not_constant", value=needed.args[0]) from None
         except Undecided as asked:
             raise self._noted("not_constant", value=str(asked)) from None
-        except RecursionError:  # ours; what the program's own would be, Python finds out
+        except RecursionError:  # ours; Python finds out whether the program has one too
             raise self._noted("inline_depth", limit="the interpreter's own stack") from None
 
     def _noted(self, reason_id: str, **values: Any) -> GraphBreak:
@@ -161,12 +157,12 @@ class Translator:
         return signal
 
     def _note(self, signal: GraphBreak) -> None:
-        """This frame is one of those that the signal passes."""
+        """Add this frame to the frames that the signal passes."""
         signal.stack.append(self.frame_summary())
         signal.frames.append((self.code, self.steps, self.current.index))
 
     def unwind(self, raised: ObservedException, handler: Handler | None) -> None:
-        """Go on at the exception handler, or let the exception leave the frame."""
+        """Go on at the exception handler. Without a handler, the exception leaves the frame."""
         exception = raised.variable
         if isinstance(exception, ExceptionVariable) and exception.born is None:
             exception.born = self.output.root_step
@@ -250,8 +246,8 @@ class Translator:
         if cell.contents is None:
             kind, text = unbound_cell(self.code, name)
             existed = cell.source is not None and not self.output.side_effects.is_mutated(cell)
-            if kind is NameError and existed:  # no guard says that it is empty
-                raise GraphBreak("not_constant", value=f"the variable {name}, which has no value yet,")
+            if kind is NameError and existed:  # no guard says that the cell is empty
+                raise GraphBreak("not_constant", value=f"the variable {name} (it has no value yet)")
             raise raise_new(kind, text)
         cell.contents = realize(cell.contents)
         return cell.contents
@@ -265,7 +261,7 @@ class Translator:
     def frame(
         self, code: CodeType, scope: Scope, bound: dict[str, Variable], cells: dict[str, CellVariable]
     ) -> Translator:
-        """A frame that this one calls."""
+        """A new frame that this frame calls."""
         return Translator(self.output, code, scope, bound, cells, self)
 
     def callee(
@@ -277,7 +273,7 @@ class Translator:
     def inline(
         self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        """A call of the function's own code, whatever rules there are for it."""
+        """A call of the function's own code, without any rule for the function."""
         return inline.run_callee(self, self.callee(function, args, kwargs))
 
     def call_function(
@@ -292,7 +288,7 @@ class Translator:
     def call_override(
         self, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
-        """What the program's own `__torch_function__` makes of a call; None where no argument has one."""
+        """The result of the program's own `__torch_function__`. None if no argument has one."""
         concerned = torch_function_overrides.concerns(self.output, args, kwargs)
         return torch_function_overrides.call(self, function, args, kwargs) if concerned else None
 
@@ -322,7 +318,7 @@ class Translator:
         return to_repr(self, value)
 
     def read_number(self, method: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
-        """What a method of a tensor that needs its values gives; None where the graph keeps no number."""
+        """The result of a tensor method that reads values. None if it can't be a number of the graph."""
         return tensor_reads.read(self, method, tensor, args)
 
     # --- wrapping ---
@@ -334,5 +330,5 @@ class Translator:
         return constant(value)
 
     def wrap_function(self, function: FunctionType | Any) -> FunctionVariable:
-        """A function of our own (a polyfill)."""
+        """The variable of a function of ours (a polyfill)."""
         return UserFunctionVariable(function, ConstantSource(function))

@@ -1,3 +1,3 @@
-"""In:   What the interpreter found: the graph, the values on the stack and in the locals, the side effects.
-Out:  Bytecode, or a result recipe, that replaces the frame.
+"""In:   The results of the interpreter: the graph, the stack, the locals, the side effects.
+Out:  Bytecode that replaces the frame, or a result recipe.
 """

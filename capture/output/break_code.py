@@ -1,9 +1,8 @@
-"""What runs behind the graph of a frame that breaks: the instruction itself, in Python, and a call of what is
-left.
+"""The code that runs after the graph of a frame that breaks.
 
-In:  the root translator, standing before the instruction that breaks the graph (`tx.index`).
-Out: `FrameCode` whose body rebuilds what lives on, runs the instruction and hands the rest to a resume
-     function, as a `Continuation`.
+In:  the root translator, which stands before the instruction that breaks the graph (`tx.index`).
+Out: a `FrameCode`. Its body rebuilds the live values and runs the instruction in Python. Then a resume
+     function runs the rest of the frame: the body returns it with its arguments as a `Continuation`.
 
     y = x * 2; print(y); return y + 1    ->    y = graph_0(x)[0]; print(y); return
                                                Continuation(resume_at_return, (y,))
@@ -46,8 +45,8 @@ def code_for_break(tx: Translator) -> FrameCode:
 
 
 def _live_locals(tx: Translator) -> list[str]:
-    """Locals that some way onward reads: behind the instruction, at its jump target, or in its exception
-    handler.
+    """The locals that the rest of the frame may read: after the instruction, after its jump, or in its
+    exception handler.
     """
     point = resume.point_of(tx.code)
     names: set[str] = set()
@@ -65,7 +64,7 @@ def _targets(tx: Translator) -> list[int]:
 
 
 def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
-    """(index of the next instruction, whether it is reached by the jump)."""
+    """Pairs: the index of a next instruction, and whether the jump leads there."""
     result = []
     if instruction.name not in dialect.ENDS:
         result.append((instruction.index + 1, False))
@@ -75,7 +74,7 @@ def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
 
 
 def _build_everything(tx: Translator, code: PythonCode) -> None:
-    """Objects that the frame made and that live on: built before anything is changed or run."""
+    """Build the live objects that the frame made, before any object is changed and any code runs."""
     held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
@@ -84,7 +83,7 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
 
 
 def ends_the_frame(tx: Translator) -> bool:
-    """Is the instruction that breaks the graph the last one that does anything? What it gives is returned."""
+    """Whether the frame only returns the result of the instruction that breaks the graph."""
     if tx.handlers[tx.index] is not None:
         return False
     following = _successors(tx.instructions[tx.index])
@@ -136,14 +135,14 @@ def _kind(variable: Variable) -> str:
 
 
 def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction, jumped: Label) -> None:
-    """The user's own instruction, at the user's own line."""
+    """The instruction of the program, at its own line."""
     line, end_line, column, end_column = instruction.positions
     location = InstrLocation(line or instruction.line, end_line, column, end_column)
     own = Assembler(location, code.instructions)
     if dialect.is_call(instruction):
         assert instruction.arg is not None
         own.call(instruction.arg, tx.keyword_names)
-    elif dialect.loads_method(instruction):  # as an attribute, so that the shape of the stack is known
+    elif dialect.loads_method(instruction):  # as an attribute: then the layout of the stack is known
         own.load_bound_method(instruction.value)
     elif instruction.name in _CELLS:
         _through_cell(tx, code, own, instruction)
@@ -157,14 +156,14 @@ _CELLS = dialect.LOADS_CELL | dialect.READS_CELL | dialect.WRITES_CELL
 
 
 def _through_cell(tx: Translator, code: PythonCode, own: Assembler, instruction: Instruction) -> None:
-    """Cells are objects here: the instruction works on the cell that holds the variable."""
+    """An instruction on a cell. Here the cell is an object, and the code reads or sets its contents."""
     name = instruction.value
     cell = tx.cells[name]
     reads = instruction.name in dialect.READS_CELL
     if reads and cell.contents is None:
         kind, text = unbound_cell(tx.code, name)
         if kind is NameError and not tx.output.side_effects.is_mutated(cell):
-            own.load_free(name)  # in another call it may be filled
+            own.load_free(name)  # another call may fill it
         else:
             code.call_object(kind, [ConstantVariable(text)])
             own.raise_exception()
@@ -177,7 +176,7 @@ def _through_cell(tx: Translator, code: PythonCode, own: Assembler, instruction:
 
 
 def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]) -> None:
-    """Take the stack into temporaries and return the Continuation."""
+    """Move the stack into temporaries and return the Continuation."""
     point = resume.point_of(tx.code)
     target -= point.prologue
     for index in reversed(range(len(kinds))):
@@ -188,7 +187,7 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
     live = live_names(point.original, target)
     owner = resume.owner_name(point.original)
     wanted = live | {owner}
-    held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # which is passed on from its cell
+    held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
     names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code))
     code.load_callable(_capture.Continuation)
     _load_resume_function(tx, code, point.original, target, tuple(kinds), names)

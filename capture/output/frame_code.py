@@ -1,15 +1,13 @@
-"""The code that runs in place of a captured frame, where it is more than one graph.
+"""The code that runs in place of a captured frame, if a result recipe does not suffice.
 
-In:  the root translator at its end (where it stands before an instruction that breaks the graph:
-     `break_code.py`).
-Out: `FrameCode`, and from it a code object that calls the graph, replays side effects, and then does what is
-     left of the frame.
+In:  the root translator at its end. (`break_code.py` handles a translator that stands at a graph break.)
+Out: a `FrameCode`, and then a code object. The code calls the graph, replays the side effects and ends the
+     frame. Its arguments are the frame's arguments in their order, then one slot for each source that the
+     code reads. The guard program fills the slots.
 
-    self.calls += 1; return [x * 2, x]    ->    out = graph_0(x)[0]; result = [out, x]; self.calls = 1; return
-                                                result
-
-Formals: the frame's arguments in their order, then one slot for each source that the code reads (the guard
-program fills those).
+    self.calls += 1                   out = graph_0(x)[0]; result = [out, x]
+    return [x * 2, x]          ->     self.calls = 1
+                                      return result
 """
 
 from __future__ import annotations
@@ -52,8 +50,9 @@ CO_NESTED_AND_FUTURE = 0x10 | 0xFFF000
 
 @dataclass
 class FrameCode:
-    """`body` is to be completed by `assemble` once the graph is compiled; `outputs` are the nodes that it
-    needs, `slots` the sources.
+    """The parts of the code. `assemble` makes the code object of them when the graph is compiled.
+
+    `outputs` has the nodes whose values the body needs, `slots` the sources.
     """
 
     original: types.CodeType
@@ -61,13 +60,13 @@ class FrameCode:
     body: list[Any]
     outputs: list[torch.fx.Node]
     slots: list[Source]
-    conditions: list[int]  # outputs that have to be true
+    conditions: list[int]  # numbers of the outputs that have to be true
     globals: dict[str, Any]
-    draws: list[Draw]  # made first
-    draws_taken_back: list[Draw]  # where Python runs the frame after all
+    draws: list[Draw]  # the code makes them before it calls the graph
+    draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
-    unhooked: bool = False  # where Python runs the frame after all: nothing that it calls is captured either
-    on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
+    unhooked: bool = False  # if Python runs the frame after all, its callees are not captured either
+    on_failure: Any = None  # takes the exception that the graph raised, and may raise it
 
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
@@ -101,7 +100,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
-    """Formals of a frame in the order of its locals: positional, keyword-only, *args, **kwargs."""
+    """The argument names of a frame in the order of its locals: positional, keyword-only, *args, **kwargs."""
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     return code.co_varnames[:count]
 
@@ -117,12 +116,12 @@ class _FrameAssembler(SourceAssembler):
 
 
 def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.CodeType:
-    """The finished code. `graph` None: the frame has no operations."""
+    """The code object. `graph` is None if the frame has no operations."""
     original = frame_code.original
     code = _FrameAssembler(frame_code.slots)
     code.begin(len(original.co_freevars))
     if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
-        frame_code.draws_taken_back = []  # reading the stream's state costs more than a small graph
+        frame_code.draws_taken_back = []  # to read the state of the stream costs more than a small graph
     make_draws(code, frame_code.draws, bool(frame_code.draws_taken_back), code.load_source)
     make_parameters(code, frame_code.new_parameters, code.load_source)
     failed, eagerly = Label(), Label()
@@ -140,18 +139,18 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     fill_places(result, original.co_firstlineno)
     cut_far_places(result)
     frame_code.slots = list(code.slots)
-    # The depths are the original's: the library would take the least depth inside a region for that of its
-    # handler.
+    # The depths come from the original code. The library would give each handler the least depth inside its
+    # region.
     return release_constants(result.to_code(compute_exception_stack_depths=False))
 
 
-#: stands in a body for the instructions that let go of what only the instructions before it use
+#: In a body, the place of the instructions that release the locals which only earlier instructions use
 DEAD_LOCALS = object()
 
 
 def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
-    """`body` with its mark replaced: where the frame's own instruction runs, nothing is kept alive that
-    eager's frame would not keep.
+    """`body` with instructions in place of its mark. When the frame's own instruction runs, the code keeps
+    no object alive that the eager frame would not keep.
     """
     if DEAD_LOCALS not in body:
         return body
@@ -191,7 +190,7 @@ def _call_graph(
 
 
 def _take_over(code: _FrameAssembler, frame_code: FrameCode, failed: Label, eagerly: Label) -> None:
-    """What runs in place of the body when the graph raises, or a condition does not hold."""
+    """The code that runs in place of the body if the graph raises or a condition does not hold."""
     code.append(failed)
     _report_failure(code, frame_code)
     code.append(eagerly)
@@ -200,7 +199,7 @@ def _take_over(code: _FrameAssembler, frame_code: FrameCode, failed: Label, eage
 
 
 def _report_failure(code: Assembler, frame_code: FrameCode) -> None:
-    """With the graph's exception on the stack: goes on only where nothing has happened yet."""
+    """The graph's exception is on the stack. The code goes on only if the graph has changed nothing."""
     code.store_local("___error")
     code.load_callable(frame_code.on_failure)
     code.load_local("___error")
@@ -210,14 +209,14 @@ def _report_failure(code: Assembler, frame_code: FrameCode) -> None:
 
 
 def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
-    """Python runs the frame from its start, in place of this one, and raises its own exception."""
+    """Python runs the frame from its start, in place of this code, and raises the program's exception."""
     original, names = frame_code.original, frame_code.argument_names
     code.load_callable(_capture.Continuation)
     if frame_code.unhooked:
         code.load_constant(run_unhooked)
     code.load_callable(types.FunctionType)
     twin = eager_twin(original)
-    _capture.skip_code(twin)  # here and not where it is made: a reset takes all marks away
+    _capture.skip_code(twin)  # here, because a reset removes all marks
     for value in (twin, frame_code.globals, original.co_name, None):
         code.load_constant(value)
     for name in original.co_freevars:
@@ -237,7 +236,7 @@ def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
 
 
 def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
-    """Under fullgraph=True no function below a graph has to be one whole graph by itself."""
+    """Call the function without capture. Under fullgraph=True, its callees would have to be whole graphs."""
     before = switch(OFF)
     try:
         return function(*args)
@@ -247,16 +246,14 @@ def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def eager_twin(code: types.CodeType) -> types.CodeType:
-    """The same code with all parameters positional, to be marked so that it is never captured."""
+    """The same code with all parameters positional. It gets a mark, so it is never captured."""
     count = len(argument_names(code))
     flags = code.co_flags & ~(0x04 | 0x08)
     return code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
 
 
 def fill_cells(tx: Translator, code: PythonCode) -> None:
-    """New cells get their contents when everything that they may hold exists. Contents may bring cells of
-    their own.
-    """
+    """Fill the new cells when all values that they may hold exist. Contents may have new cells themselves."""
     done = 0
     while new := code.built(done):
         done += len(new)
@@ -268,10 +265,10 @@ def fill_cells(tx: Translator, code: PythonCode) -> None:
 
 
 def replay_state(code: PythonCode, output: OutputGraph) -> None:
-    """Grad mode, autocast: what the code behind the graph has to find."""
+    """Set the modes for the code after the graph: grad mode, autocast and so on."""
     if output.modes.are_as_at_entry():
         return
-    for _ in output.modes.around:  # which do not see the rest
+    for _ in output.modes.around:  # these modes must not see the calls below
         code.call_object(torch._C._pop_torch_function_stack, [])
         code.pop()
     for function, args in output.modes.changes:

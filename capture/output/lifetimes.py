@@ -1,8 +1,7 @@
-"""Locals that nothing reads any more, but whose objects have to last as long as in Python: to the end of the
-function.
+"""The locals that no code reads any more, but whose objects have to live to the end of the function.
 
-In:  a local of the frame at a break, and the code that has been written for the break so far.
-Out: whether its object may be told of its end (by a weak reference to it, or its `__del__`).
+In:  a local of the frame at a break, and the code written for the break so far.
+Out: whether the program may notice the end of the object, by a weak reference or by `__del__`.
 
     node = Node(); ref = weakref.ref(node); <break>; ref()     ->    the resume function gets `node` too
 """
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def end_is_noticed(variable: Variable, code: PythonCode) -> bool:
-    """Instances of the program's classes, where there is an object: of what the frame made only in thought,
-    no one can hold a reference.
+    """True for instances of the program's classes, if the object exists. No code can hold a reference to an
+    object that the frame never built.
     """
     if isinstance(variable, LazyVariable):
         cls: type = type(variable.value)

@@ -1,9 +1,9 @@
-"""Rebuild values in bytecode.
+"""Bytecode that loads or rebuilds values.
 
 In:  variables, after translation.
-Out: instructions that leave the objects on the stack: reloaded from where they came (a formal of the frame or
-     a slot that the guard program filled), taken from the outputs of the graph, or built anew. An object that
-     is loaded twice is built once.
+Out: instructions that leave the objects on the stack. An object comes from an argument of the frame, from a
+     slot that the guard program filled, from the outputs of the graph, or it is built. An object that is
+     loaded twice is built once.
 
     ListVariable([x + 1, 3])  ->  LOAD_FAST ___out_0; LOAD_CONST 3; BUILD_LIST 2; COPY 1; STORE_FAST ___tmp_0
 """
@@ -59,9 +59,9 @@ class PythonCode(SourceAssembler):
         self.outputs: dict[torch.fx.Node, int] = {}
         self.stored: dict[int, str] = {}
         self._building: set[int] = set()
-        self._kept: list[Variable] = []  # keeps ids in `stored` valid
+        self._kept: list[Variable] = []  # keeps the ids in `stored` valid
         self._temporaries = 0
-        #: iterators that wait for their positions; None: the lists of the program are as they shall be
+        #: iterators that wait for their positions; None as soon as the lists of the program have their items
         self._moves: list[tuple[Variable, int]] | None = []
 
     def temporary(self, hint: str = "tmp") -> str:
@@ -71,7 +71,7 @@ class PythonCode(SourceAssembler):
     def call_object(
         self, function: Any, args: list[Variable], kwargs: Mapping[str, Variable] = NO_KEYWORDS
     ) -> None:
-        """Leave `function(*args, **kwargs)` on the stack; `function` is an object known now."""
+        """Leave `function(*args, **kwargs)` on the stack. `function` is an existing object."""
         self.load_callable(function)
         for arg in (*args, *kwargs.values()):
             self.load(arg)
@@ -91,7 +91,7 @@ class PythonCode(SourceAssembler):
             self._build(variable)
 
     def load_swapped(self, variable: Variable) -> None:
-        """With an object on the stack: leave the value below it (as STORE_ATTR wants)."""
+        """An object is on the stack. Leave the value below it, as STORE_ATTR needs it."""
         self.load(variable)
         self.swap()
 
@@ -104,12 +104,12 @@ class PythonCode(SourceAssembler):
 
     def load_output(self, node: torch.fx.Node) -> None:
         if node._erased:
-            raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
+            raise GraphBreak("reconstruct", value="a value that the body of a function transform keeps")
         self.load_local(f"___out_{self.output_index(node)}")
 
     def load_memory(self, node: torch.fx.Node) -> None:
-        """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no
-        graph.
+        """A tensor on the memory of the node's value. For an argument this is the argument itself: there may
+        be no graph.
         """
         held = next((i for i in self.output.inputs.tensors() if i.node is node), None)
         if held is not None and held.convert in (None, plain_tensor):
@@ -135,12 +135,13 @@ class PythonCode(SourceAssembler):
             self.store_as(variable)
 
     def move_iterator(self, iterator: Variable, position: int) -> None:
-        """Give an iterator over a sequence its position, once the sequence has its items: it goes no further
-        than to the end of what it finds.
+        """Give an iterator over a sequence its position, when the sequence has its items.
+
+        `__setstate__` does not go past the end of the present items.
         """
         if self._moves is None:
             if not self.has_built(iterator) and iterator.source is None:
-                self.store_as(iterator)  # it was just made and is on the stack
+                self.store_as(iterator)  # it is new and on the stack
             self.load(iterator)
             self.load_method("__setstate__")
             self.load_constant(position)
@@ -155,14 +156,14 @@ class PythonCode(SourceAssembler):
             self.move_iterator(iterator, position)
 
     def built(self, start: int = 0) -> list[tuple[str, Variable]]:
-        """(name of the local that holds it, variable) of everything built so far, without the first `start`."""
+        """All objects built so far, without the first `start`: the name of the local, and the variable."""
         return [(self.stored[id(v)], v) for v in self._kept[start:]]
 
     def has_built(self, variable: Variable) -> bool:
         return id(self.output.objects.resolve_place(variable)) in self.stored
 
     def store_as(self, variable: Variable) -> None:
-        """Remember the object on top of the stack as `variable`'s (it stays there)."""
+        """Store the object on top of the stack for later loads of `variable`. The object stays there."""
         name = self.temporary()
         self.copy()
         self.store_local(name)

@@ -1,4 +1,4 @@
-"""Make the value of a frame that is one whole graph, without any bytecode.
+"""A result recipe makes the value of a frame that is one whole graph, without any bytecode.
 
 In:  the variable that the frame returns.
 Out: a `Recipe`: postfix instructions for the hook, over the graph's outputs and the guard program's slots.
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Recipe:
-    """Each kind of variable adds its own instructions (`Variable.add_to_recipe`). What adds returns whether
-    the recipe can make the value.
+    """Each kind of variable adds its own instructions in `Variable.add_to_recipe`. A method that adds returns
+    whether the recipe can make the value.
 
-    `program` names a slot by its source: the graph's own inputs are known only once the graph is finished.
+    `program` names a slot by its source, because the inputs of the graph are known only at its end.
     """
 
     def __init__(self, output_graph: OutputGraph) -> None:

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 class PreviousException(Variable):
     """The item that PUSH_EXC_INFO saves below the exception: the exception that was handled before.
-    `exception` is the one handled from there on, until POP_EXCEPT. Cleanup code may leave a copy of the item
-    on the stack behind that; nothing reads it.
+
+    `exception` is handled from there until POP_EXCEPT. After that, cleanup code may leave a copy of the item
+    on the stack, which no instruction reads.
     """
 
     def __init__(self, exception: Variable) -> None:
@@ -94,7 +95,7 @@ def _check_eg_match(tx: Translator, instruction: Instruction) -> None:
     if any(issubclass(kind, BaseExceptionGroup) for kind in _caught_classes(tx, classes)):
         text = "catching ExceptionGroup with except* is not allowed. Use except instead."
         raise raise_new(TypeError, text)
-    if isinstance(exception, OpaqueVariable):  # behind a break, nobody would know what its block handles
+    if isinstance(exception, OpaqueVariable):  # after a break, it is not known what the block handles
         raise SkipFrame("except* takes an exception that Python raised")
     match, rest = match_and_rest(tx, exception, classes)
     if not match.is_exactly(None):
@@ -131,7 +132,7 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
     if not values:
         handled = handled_exception(tx)
         if handled is None:
-            raise GraphBreak("raised", error="what its caller handles, if anything")
+            raise GraphBreak("raised", error="the exception that its caller handles, if any")
         raise ObservedException(handled)
     exception = as_exception(tx, values[0])
     # The object existed before the frame, and `raise` changes its traceback and context.

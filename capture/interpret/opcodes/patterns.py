@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
-# Py_TPFLAGS: a class's answers to a `match` statement. Subclasses have the same flags, and so have classes that
-# are registered with an abstract class.
+# Py_TPFLAGS: a class's answers to a `match` statement. Subclasses have the same flags, and so do the classes
+# that are registered with an abstract class.
 IS_SEQUENCE, IS_MAPPING, MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 
 

@@ -28,7 +28,7 @@ def _pop_top(tx: Translator, instruction: Instruction) -> None:
     """
     value = tx.stack.pop()
     if isinstance(value, LazyVariable) and is_suspended(value.value):
-        raise SkipFrame("a generator is let go of before its end")
+        raise SkipFrame("the frame drops a generator before its end")
 
 
 def is_suspended(value: object) -> bool:

@@ -72,7 +72,7 @@ def may_have_ended(tx: Interpreter, target: Any) -> bool:
         return False
     if id(target) in root.entry_values:
         return True
-    return not isinstance(target, dict) and tx.output.side_effects.may_let_go()
+    return not isinstance(target, dict) and tx.output.side_effects.may_release_objects()
 
 
 def _is_object(tx: Interpreter, variable: Variable | None, target: Any) -> bool:
