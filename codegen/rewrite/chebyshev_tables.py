@@ -1,8 +1,7 @@
-"""Chebyshev coefficients of the modified Bessel functions, from the Cephes library; the coefficient of the
-highest order comes first.
+"""Chebyshev coefficients of the modified Bessel functions, from the Cephes library.
 
-NEAR: exp(-x) I(x) over x / 2 - 2 where x <= 8 (of I1: divided by x). FAR: exp(-x) sqrt(x) I(x) over 32 / x -
-2 beyond.
+The coefficient of the highest order comes first. NEAR: exp(-x) I(x) over x / 2 - 2, for x <= 8 (I1 is divided
+by x). FAR: exp(-x) sqrt(x) I(x) over 32 / x - 2, for x > 8.
 """
 
 from __future__ import annotations

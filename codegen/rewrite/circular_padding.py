@@ -1,11 +1,11 @@
-"""Circular padding as a join of pieces.
+"""Circular padding as a concatenation of pieces.
 
 In:  the arguments of `torch.nn.functional.pad`, on fake tensors.
-Out: for mode "circular" what torch gives, each element written once.
+Out: for mode "circular" the result of torch, with each element written once.
 
     pad(x, (1, 2), "circular")   ->   cat([x[..., -1:], x, x[..., :2]], -1)
 
-Torch itself fills an empty tensor part by part, and reads the later parts back out of it.
+torch itself fills an empty tensor part by part, and reads the later parts out of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from codegen.kernel.index_algebra import row_major
 from codegen.rewrite.rows import replacing
 
-MOST_DIMS = 2  # pieces: three for each
+MOST_DIMS = 2  # each dim has up to three pieces
 
 
 @replacing(F.pad, torch._C._nn.pad)
@@ -34,15 +34,15 @@ def padded(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", valu
 
 
 def _fits(tensor: torch.Tensor, sizes: Sequence[Any]) -> bool:
-    """What torch takes, and nothing cropped: its rules for that, and its errors, are its own."""
+    """Whether torch accepts the arguments and crops nothing; torch has its own rules and errors for cropping."""
     dims = len(sizes) // 2
     if len(sizes) % 2 or not 0 < dims <= MOST_DIMS or tensor.dim() != dims + 2:
         return False
     numbers = [*tensor.shape, *sizes]
     if not all(type(number) is int for number in numbers) or tensor.numel() == 0 or not any(sizes):
         return False
-    # with a size of 1 the strides of what is called row-major may be those of channels_last, which a join
-    # goes on with
+    # A dim of size 1 can give a contiguous tensor the strides of channels_last; the concatenation would keep
+    # these.
     rows = not tensor.is_contiguous() or tensor.stride() == tuple(row_major(tuple(tensor.shape)))
     return rows and all(0 <= size <= tensor.shape[-1 - position // 2] for position, size in enumerate(sizes))
 

@@ -1,10 +1,13 @@
-"""Operators over lists of tensors, taken apart: what optimizers and clipping with `foreach=True` call.
+"""Operators over lists of tensors, as one operator for each tensor.
 
-    aten._foreach_add_.List([p0, p1], [g0, g1], alpha=-0.1)   ->   aten.add_.Tensor(p0, g0, alpha=-0.1);
-        aten.add_.Tensor(p1, g1, alpha=-0.1)
+In:  a call that optimizers and gradient clipping make with `foreach=True`.
+Out: the operator on each tensor, one after the other.
 
-On the CPU eager does the same, one tensor after the other, so that tensors which share memory see each
-other's writes. Lists that eager refuses are left to the operator itself, which raises its own error.
+    aten._foreach_add_.List([p0, p1], [g0, g1], alpha=-0.1)
+    ->  aten.add_.Tensor(p0, g0, alpha=-0.1); aten.add_.Tensor(p1, g1, alpha=-0.1)
+
+Eager does the same on the CPU: tensors that share memory see each other's writes. A rule declines lists that
+eager refuses: the operator itself raises its error.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from torch._ops import OpOverload
 
 aten = torch.ops.aten
 
-#: name -> the overload for a tensor as the last operand, and the one for a number
+#: name -> the overloads whose last operand is a tensor and a number
 BINARY = {
     **dict.fromkeys(("add", "sub", "mul", "div"), ("Tensor", "Scalar")),
     **dict.fromkeys(("clamp_min", "clamp_max"), ("Tensor", "default")),
@@ -27,13 +30,14 @@ BINARY = {
 }
 SAME_AS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2",
-    "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "copy",
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac",
+    "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "copy",
 )  # fmt: skip
 
 
 def each(op: Callable[..., Any], in_place: bool) -> Callable[..., Any]:
-    """`op` for each item of the arguments that are lists."""
+    """`op` on each item of the arguments that are lists."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         lists = [value for value in (*args, *kwargs.values()) if isinstance(value, (list, tuple))]
@@ -57,7 +61,7 @@ def item_of(value: Any, i: int) -> Any:
 
 
 def with_value(op: OpOverload) -> Callable[..., Any]:
-    """addcmul and addcdiv take the factor by name, where the operator over lists may have it in its place."""
+    """addcmul and addcdiv take the factor by name; the operator over lists also takes it by position."""
 
     def run(*args: Any, value: Any = 1, scalars: Any = None) -> Any:
         factor = args[3] if len(args) > 3 else value if scalars is None else scalars
@@ -73,7 +77,7 @@ def norm(tensors: list[torch.Tensor], ord: Any = 2, dtype: torch.dtype | None = 
 
 
 def overloads(name: str) -> Iterator[OpOverload]:
-    """Of the operator over lists: those whose results are returned or in place."""
+    """The overloads of the operator over lists that return their results or write in place (not `out=`)."""
     packet = getattr(aten, f"_foreach_{name}", None)
     for overload in packet.overloads() if packet is not None else ():
         op = getattr(packet, overload)
@@ -86,7 +90,7 @@ def _entries(name: str, suffix: str) -> Iterator[tuple[OpOverload, Callable[...,
     packet = getattr(aten, base + suffix)
     for op in overloads(name + suffix):
         if op._overloadname == "Tensor" and base not in ("mul", "div"):
-            continue  # eager asks the tensor for its number
+            continue  # eager reads the number out of the tensor
         if base in UNARY:
             yield op, each(packet.default, bool(suffix))
         elif base in BINARY:

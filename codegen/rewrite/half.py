@@ -1,11 +1,14 @@
-"""Forms of operators for bfloat16 and float16 that round where eager's kernels round.
+"""Operators on bfloat16 and float16 that round where eager's kernels round.
 
-    linalg_cross(a, b)   ->   mul, mul, sub, each rounded to half precision        (torch's rule rounds once,
-        at the end)
+In:  a call of such an operator on tensors of half precision.
+Out: simpler operators that round at the same places.
 
-Eager computes most operators on half precision in float32 and rounds the result. These are the exceptions:
-kernels whose every step is in half precision, and those that compute in float32 from intermediate results
-that they have rounded.
+    linalg_cross(a, b)   ->   mul, mul, sub, each rounded to half precision
+                              (torch's rule rounds once, at the end)
+
+Eager computes most operators on half precision in float32 and rounds the result. The operators here are the
+exceptions: some kernels compute every step in half precision, others compute in float32 from intermediate
+results that they have rounded.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ def to(tensor: Any, dtype: torch.dtype) -> Any:
 
 
 def rounded(number: float, dtype: torch.dtype) -> float:
-    """A number as eager hands it to a kernel of that dtype."""
+    """A number as eager passes it to a kernel of that dtype."""
     return torch.tensor(number, dtype=dtype, device="cpu").item() if dtype in HALF else number
 
 
@@ -50,7 +53,7 @@ def linalg_cross(left: torch.Tensor, right: torch.Tensor, *, dim: int = -1) -> A
 
 
 def fits(tensor: torch.Tensor, shape: tuple[int, ...]) -> bool:
-    """Whether it can be expanded to that shape."""
+    """Whether the tensor can be expanded to that shape."""
     short = len(shape) - tensor.dim()
     return short >= 0 and all(have in (1, want) for have, want in zip(tensor.shape, shape[short:]))
 
@@ -79,7 +82,7 @@ def xlog1py(left: torch.Tensor, right: torch.Tensor) -> Any:
 
 
 def unless_zero(left: torch.Tensor, right: torch.Tensor, logarithm: Callable[[torch.Tensor], Any]) -> Any:
-    """`left * logarithm(right)`, zero where `left` is and `right` is a number."""
+    """`left * logarithm(right)`; zero where `left` is zero and `right` is not NaN."""
     if left.dtype is not right.dtype:
         return NotImplemented
     product = aten.mul(left, logarithm(right))
@@ -118,7 +121,7 @@ def soft_margin_loss_backward(
 
 @rewriting(aten._log_softmax.default, dtypes=HALF)
 def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
-    """Of rows: the sum of the exponentials and its logarithm are each rounded."""
+    """The log softmax of rows: the sum of the exponentials and its logarithm are each rounded."""
     if half_to_float or dim % tensor.dim() != tensor.dim() - 1:
         return NotImplemented
     wide = to(in_rows(tensor, dim), torch.float32)
@@ -127,7 +130,7 @@ def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
     return row_major(to(aten.sub(shifted, aten.log(total)), tensor.dtype))
 
 
-# --- batch norm: computed in float32 from statistics that were rounded to the dtype that they are kept in -
+# --- batch norm: it computes in float32 from statistics that were rounded to their own dtype --------------
 
 
 def kept_dtype(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> torch.dtype:
@@ -136,7 +139,7 @@ def kept_dtype(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> torch.
 
 
 def of_channel(tensor: torch.Tensor, rank: int) -> torch.Tensor:
-    """One number for each channel, beside tensors of that rank."""
+    """One number for each channel, in a form that broadcasts over tensors of that rank."""
     return aten.reshape(tensor, [1, -1, *[1] * (rank - 2)])
 
 
@@ -156,7 +159,7 @@ def native_batch_norm(
         variance, mean = aten.var_mean(wide, [d for d in range(tensor.dim()) if d != 1], correction=0)
         count = tensor.numel() // tensor.shape[1]
         squares = aten.mul(variance, count)
-        if tensor.dtype is torch.bfloat16:  # eager keeps sums in bfloat16; in float16 it does not
+        if tensor.dtype is torch.bfloat16:  # eager keeps sums in bfloat16, but not in float16
             squares, mean = to(squares, kept), to(mean, kept)
             variance = to(aten.div(squares, count), torch.float32)
         update(running_mean, mean, momentum)

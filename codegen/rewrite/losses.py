@@ -1,8 +1,11 @@
 """Losses of float32 and float64 tensors.
 
+In:  a call of a loss function, or of its backward.
+Out: elementwise operators and reductions, as in torch's rules.
+
     mse_loss(x, y)   ->   mean((x - y) ** 2)
 
-The same as torch's rules in `torch._decomp`, which import sympy on the way: 0.4 s at the first compilation.
+torch's own rules (`torch._decomp`) import sympy: 0.4 s at the first compilation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Elements that go, in their order, to where a mask is true.
+"""Elements of a source that go, in order, to the places where a mask is true.
 
-masked_scatter(x, mask, source)   ->   where(mask, source[cumsum(mask) - 1], x)
+In:  a call of `masked_scatter` or its backward.
+Out: an index into the source, from the running count of the mask.
 
-A mask that is repeated along the last dims (an image's features among those of words) is counted once for all
-of them.
+    masked_scatter(x, mask, source)   ->   where(mask, source[cumsum(mask) - 1], x)
+
+A mask that is repeated along the last dims (as for image features among words) is counted once for all of
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ aten = torch.ops.aten
 
 @rewriting(aten.masked_scatter.default, dtypes=(*NUMBERS, torch.bool), any_size=True)
 def masked_scatter(tensor: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> Any:
-    """Where the source is too short a place is out of range, and eager raises its error."""
+    """Where the source is too short, a position is out of range, and eager raises its error."""
     if (
         mask.dtype is not torch.bool
         or source.dtype is not tensor.dtype
@@ -48,7 +51,7 @@ def masked_scatter_backward(grad: torch.Tensor, mask: torch.Tensor, sizes: list[
 
 
 def places(mask: torch.Tensor) -> torch.Tensor:
-    """For each true element, how many there are before it; 0 for the others."""
+    """For each true element, the number of true elements before it; 0 for the other elements."""
     rank = mask.dim()
     while rank > 0 and mask.stride(rank - 1) == 0:
         rank -= 1

@@ -1,20 +1,25 @@
 """Softmax and normalisations: of layers, batches and groups.
 
+In:  a call of a softmax or normalisation, or of its backward.
+Out: reductions and elementwise operators, as in torch's rules.
+
     softmax(x)      ->   e = exp(x - amax(x)); e / sum(e)
     layer_norm(x)   ->   var_mean over the last dims; (x - mean) * rsqrt(var + eps) * weight + bias
-    batch_norm(x)   ->   mean, var over all dims but the channels;  (x - mean) * rsqrt(var + eps) * weight + bias;
+    batch_norm(x)   ->   mean, var over all dims but the channels;
+                         (x - mean) * rsqrt(var + eps) * weight + bias;
                          running = momentum * new + (1 - momentum) * running
 
-The same as torch's rules in `torch._decomp`, called directly: those import sympy on the way (0.4 s at the first
-compilation), and take 4 ms for each batch norm, in nets that have a hundred of them. Tensors of several dtypes, and
-batch norms whose sizes are symbols, are left to torch's rules.
+torch's own rules (`torch._decomp`) import sympy (0.4 s at the first compilation), and take 4 ms for each
+batch norm; some nets have a hundred of them. torch's rules stay in use for tensors of several dtypes, and for
+batch norms with symbolic sizes.
 
-    group_norm(x), channels side by side in memory (channels_last):
-    mean over (channels of a group, positions)   ->   sums of each channel over the positions, then those of a group
-    (x - mean) * rstd * weight + bias            ->   x * scale + offset, numbers for each channel that lie side by
-                                                      side, too
+group_norm(x) where the channels lie side by side in memory (channels_last):
 
-A group is a few numbers out of each row of memory: a loop over all of it, or one for each group, would jump from row
+    mean over (channels of a group, positions)   ->   sums of each channel over the positions, then the sums
+                                                      of a group
+    (x - mean) * rstd * weight + bias            ->   x * scale + offset, with one number for each channel
+
+In this layout, a group is a few numbers out of each row of memory. A loop over one group would jump from row
 to row.
 """
 
@@ -122,7 +127,7 @@ def native_layer_norm_backward(
 
 
 def _is_plain(tensor: torch.Tensor, *others: Maybe) -> bool:
-    """Of one dtype, with sizes that are numbers; more than one element for each channel."""
+    """All tensors have one dtype and sizes that are numbers; each channel has more than one element."""
     if tensor.dim() < 2 or any(type(size) is not int for size in tensor.shape):
         return False
     alike = all(
@@ -133,7 +138,7 @@ def _is_plain(tensor: torch.Tensor, *others: Maybe) -> bool:
 
 
 def _beside(of_channels: torch.Tensor, rank: int) -> torch.Tensor:
-    """One number for each channel, beside tensors of that rank."""
+    """One number for each channel, in a form that broadcasts over tensors of that rank."""
     for _ in range(rank - 2):
         of_channels = aten.unsqueeze(of_channels, -1)
     return of_channels
@@ -234,7 +239,7 @@ def native_batch_norm_backward(
 
 
 class _Groups:
-    """Of a tensor of `batch` * `groups` * `each` channels."""
+    """The channels of a tensor: `batch` * `groups` * `each`."""
 
     def __init__(self, tensor: torch.Tensor, batch: int, channels: int, groups: int) -> None:
         self.batch, self.groups, self.each = batch, groups, channels // groups
@@ -242,15 +247,15 @@ class _Groups:
         self.of_channels = [batch, channels, *[1] * len(self.spatial)]
 
     def sums(self, values: torch.Tensor) -> torch.Tensor:
-        """Over the positions: (batch, groups, each)."""
+        """The sums over the positions: (batch, groups, each)."""
         return aten.reshape(aten.sum(values, self.spatial), [self.batch, self.groups, self.each])
 
     def split(self, parameter: torch.Tensor) -> torch.Tensor:
-        """One number for each channel as (groups, each)."""
+        """One number for each channel, as (groups, each)."""
         return aten.reshape(parameter, [self.groups, self.each])
 
     def beside(self, values: torch.Tensor) -> torch.Tensor:
-        """(batch, groups, each or 1) as they stand beside the tensor, in memory."""
+        """(batch, groups, each or 1) in a form that broadcasts over the tensor, stored in memory."""
         whole = aten.expand(values, [self.batch, self.groups, self.each])
         return prims.clone(aten.reshape(whole, self.of_channels))
 

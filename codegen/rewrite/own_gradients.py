@@ -1,12 +1,12 @@
-"""Functions in whose gradient eager looks at values: to pick a formula, or to refuse.
+"""Functions whose gradient looks at values in eager: to choose a formula, or to raise an error.
 
-In:  a call of the graph, on fake tensors, which have no values: torch picks the careful formula for them.
-Out: the same call, with a gradient that has both formulas and picks where eager picks.
+In:  a call of the graph on fake tensors. They have no values, so torch would choose the most general formula.
+Out: the same call, with a gradient that computes both formulas and chooses where eager chooses.
 
     prod(x)   ->   the gradient is grad * (prod / x) where no x is 0 (so NaN where x is NaN), else grad * the
-                   product of the others
+                   product of the other elements
 
-Products that are scattered look at values in their second derivative: such a graph runs through eager.
+The second derivative of scattered products looks at values, too: eager runs such a graph.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Product(torch.autograd.Function):
         (grad,) = grads
         if ctx.dim is not None and not ctx.keepdim:
             grad, result = grad.unsqueeze(ctx.dim), result.unsqueeze(ctx.dim)
-        if tensor.numel() == 0:  # for the layout: there are no others to multiply
+        if tensor.numel() == 0:  # there are no other elements to multiply; only the layout counts
             return grad * (result / tensor), None, None
         if ctx.dim is not None:
             return of_product(grad, tensor, result, ctx.dim), None, None
@@ -49,7 +49,7 @@ class Product(torch.autograd.Function):
 
 
 def of_product(grad: torch.Tensor, tensor: torch.Tensor, result: torch.Tensor, dim: int) -> torch.Tensor:
-    """Whichever formula is not picked gets ones in place of the tensor: its own derivatives stay finite."""
+    """The formula that is not chosen gets ones in place of the tensor: its own derivatives stay finite."""
     has_zeros = (tensor == 0).any()
     by_division = grad * (result / tensor.masked_fill(has_zeros, 1))
     of_others = grad * product_of_others(tensor.masked_fill(~has_zeros, 1), dim)
@@ -66,7 +66,7 @@ def product_of_others(tensor: torch.Tensor, dim: int) -> torch.Tensor:
     return before * behind
 
 
-#: past `torch.autograd.Function.apply`, whose checks are for functorch
+#: skips `torch.autograd.Function.apply`, whose checks are for functorch
 product = super(torch.autograd.Function, Product).apply
 
 
@@ -80,7 +80,7 @@ def prod(*operands: Any, **kwargs: Any) -> Any:
     dim = dims[0] if dims else options.pop("dim", None)
     keepdim = dims[1] if len(dims) > 1 else options.pop("keepdim", False)
     if isinstance(dim, torch.SymInt):
-        dim = int(dim)  # fixed by torch's own operator, too
+        dim = int(dim)  # torch's own operator makes it a constant, too
     dtype = options.pop("dtype", None) or tensor.dtype
     usual = (
         not options
@@ -95,7 +95,7 @@ def prod(*operands: Any, **kwargs: Any) -> Any:
 
 
 def scattered(function: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
-    """`torch.scatter_reduce(tensor, dim, index, src, reduce)` and its like"""
+    """`torch.scatter_reduce(tensor, dim, index, src, reduce)` and similar functions"""
     if not operands:
         return NotImplemented
     tensor, *args = operands
@@ -109,19 +109,21 @@ def scattered(function: Callable[..., Any], *operands: Any, **kwargs: Any) -> An
     return function(tensor, *args, **kwargs)
 
 
-ILL_DEFINED = "{0}_backward: The {1} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on this quantity, so it is ill-defined."
+ILL_DEFINED = (
+    "{0}_backward: The {1} in the complex case are specified up to multiplication by e^{{i phi}}. "
+    "The specified loss function depends on this quantity, so it is ill-defined."
+)
 
 
 class Eigenvectors(torch.autograd.Function):
-    """The same vectors; a gradient that depends on their phases is refused."""
+    """Returns the same vectors; raises where a gradient depends on their phases."""
 
     @staticmethod
     def forward(ctx: Any, vectors: torch.Tensor, name: str) -> torch.Tensor:
         ctx.save_for_backward(vectors)
         ctx.name = name
-        return torch.ops.aten.alias.default(
-            vectors
-        )  # a view by its sizes may have other strides of dims of size 1
+        # `view_as` may change the strides of dims of size 1
+        return torch.ops.aten.alias.default(vectors)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:

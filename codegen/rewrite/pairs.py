@@ -1,9 +1,10 @@
-"""What is computed for each pair: one element (or row) of the first operand, one of the second.
+"""Operators over pairs: one element (or row) of the first operand, one of the second.
 
-cdist(x, y)   ->   sqrt(sum((x[:, None] - y[None]) ** 2, -1))           isin(x, few)   ->   any(x[..., None]
-    == few, -1)
+In:  a call of such an operator.
+Out: sums over the pairs. The pairs are not stored: the sums take them as they are computed.
 
-The pairs are not stored: the sums are taken over them as they are computed.
+    cdist(x, y)    ->   sqrt(sum((x[:, None] - y[None]) ** 2, -1))
+    isin(x, few)   ->   any(x[..., None] == few, -1)
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from codegen.rewrite.rows import rewriting
 from codegen.rewrite.simple import NUMBERS
 
 aten = torch.ops.aten
-FEW = 16  # elements to look for; eager sorts more of them
-BY_PRODUCT = 25  # rows from which eager takes the products of the rows for distances
+FEW = 16  # up to so many elements are compared; eager sorts longer lists
+BY_PRODUCT = 25  # above so many rows eager computes distances by a matrix product
 
 
 @rewriting(aten.isin.Tensor_Tensor, dtypes=NUMBERS, any_size=True)
@@ -35,7 +36,7 @@ def isin(
 
 @rewriting(aten._euclidean_dist.default)
 def euclidean_distance(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """|x|^2 - 2 x y + |y|^2, in one product of matrices: less exact than by gaps, and eager's."""
+    """|x|^2 - 2 x y + |y|^2 by one matrix product, as eager does; it is less exact than by differences."""
     left_norm, right_norm = (aten.sum(aten.mul(rows, rows), [-1], True) for rows in (left, right))
     beside = aten.cat([aten.mul(left, -2), left_norm, aten.ones_like(left_norm)], -1)
     below = aten.cat([right, aten.ones_like(right_norm), right_norm], -1)
@@ -44,7 +45,7 @@ def euclidean_distance(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 @rewriting(aten._cdist_forward.default)
 def cdist(left: torch.Tensor, right: torch.Tensor, p: float, mode: int | None) -> Any:
-    """Of powers that are no whole numbers eager's function takes as long as ours."""
+    """Declines powers that are no whole numbers: eager's function is as fast as ours."""
     rows = max(left.shape[-2], right.shape[-2])
     if left.numel() == 0 or right.numel() == 0 or (p != math.inf and p != int(p)):
         return NotImplemented

@@ -1,9 +1,11 @@
-"""Pooling: each result element is made of the window of a few elements of the operand, which tables name dim by dim.
+"""Pooling: each result element is computed from a window of a few elements of the operand.
 
-    avg_pool2d(x, 2)   ->   x[:, :, rows, columns] over tables of (taps, outputs) for rows and columns; sum over the
-                            taps; divide
+In:  a call of a pooling operator, or of its backward.
+Out: an index by tables, one for each dim; the backward adds the gradient to the same places.
 
-The tables are those of `resampling.py`. Backward, the gradient is added to the same places.
+    avg_pool2d(x, 2)   ->   sum(x[:, :, rows, columns], taps) / 4    rows, columns: tables (taps, outputs)
+
+The tables have the form of `resampling.Table`.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ from codegen.rewrite.resampling import (
 from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten
-#: elements of the larger side up to which this is not slower than eager's kernels (measured, one thread)
+#: limits on the elements of the larger side: up to them this is as fast as eager's kernels (measured, one
+#: thread)
 ADAPTIVE_AVERAGE, MASKED_AVERAGE = 1 << 12, 1 << 18
-NARROW, LANES = 3000, 8  # elements looked at for results of fewer columns
+NARROW, LANES = 3000, 8  # most elements to read where a row of the result does not fill a vector
 
 
 def pooled_size(size: int, kernel: int, step: int, pad: int, spread: int, ceil: bool) -> int:
@@ -38,7 +41,7 @@ def pooled_size(size: int, kernel: int, step: int, pad: int, spread: int, ceil: 
 
 
 def window_table(size: int, kernel: int, step: int, pad: int, spread: int, ceil: bool) -> Table:
-    """Weight 1 inside of the operand, 0 outside, where the place is that of the first tap that is inside."""
+    """Weight 1 inside of the operand, 0 outside; an outside position is that of the first tap inside."""
     starts = [i * step - pad for i in range(pooled_size(size, kernel, step, pad, spread, ceil))]
     return table_of_windows(size, [[start + tap * spread for tap in range(kernel)] for start in starts])
 
@@ -83,11 +86,11 @@ def divisor(tensor: torch.Tensor, tables: list[Table], counts: list[list[int]]) 
     return total
 
 
-SMALL_WINDOW = 16  # elements
+SMALL_WINDOW = 16  # most elements of a window that is lowered
 
 
 def is_lowered(tensor: torch.Tensor, rank: int, kernel: Any, ceil: bool) -> bool:
-    """`codegen/lower/pooling.py` does better: shifted views of the operand in place of tables."""
+    """`codegen/lower/pooling.py` is faster: it takes shifted views of the operand in place of tables."""
     small = rank == 2 and math.prod(each(kernel, rank)) <= SMALL_WINDOW
     return small and not ceil and tensor.is_floating_point()
 
@@ -169,8 +172,9 @@ def register_average(rank: int) -> None:
 
 
 def numbered(tables: list[Table]) -> torch.Tensor:
-    """The number of each tap beside all positions of the result, -1 where it is left out: of several NaN
-    eager takes the last.
+    """The number of each tap at each position, -1 where the tap is left out.
+
+    Among several NaN eager takes the last one.
     """
     taps, rank = [table.taps for table in tables], len(tables)
     count = math.prod(taps)
@@ -184,13 +188,13 @@ def numbered(tables: list[Table]) -> torch.Tensor:
 
 
 def is_narrow(tensor: torch.Tensor, tables: list[Table]) -> bool:
-    """Too few results side by side to fill a vector, and enough work that it shows."""
+    """Whether a row of the result is too short to fill a vector, and the work is enough to notice it."""
     windows = math.prod(tensor.shape[: tensor.dim() - len(tables)]) * math.prod(t.positions for t in tables)
     return tables[-1].positions < LANES and windows * math.prod(t.taps for t in tables) > NARROW
 
 
 def largest(tensor: torch.Tensor, tables: list[Table]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The largest element of each window, and its number within the operand's plane."""
+    """The largest element of each window, and its number within the plane of the operand."""
     lead, rank = tensor.dim() - len(tables), len(tables)
     taps = [table.taps for table in tables]
     windows = gathered(tensor, [Table(table.size, table.places) for table in tables])

@@ -1,7 +1,10 @@
-"""Products of matrices in forms that BLAS is called for directly.
+"""Matrix products in the forms that BLAS has.
 
-baddbmm(x, a, b, beta=0.5, alpha=2)   ->   x * 0.5 + bmm(a, b) * 2
-addbmm(x, a, b)   ->   addmm(x, a's matrices side by side, b's one below the other)
+In:  a matrix product with a base or factors, or without elements.
+Out: plain matrix products, and elementwise operators around them.
+
+    baddbmm(x, a, b, beta=0.5, alpha=2)   ->   x * 0.5 + bmm(a, b) * 2
+    addbmm(x, a, b)   ->   addmm(x, the matrices of a side by side, the matrices of b one below the other)
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ aten = torch.ops.aten
 
 
 def is_empty(*tensors: torch.Tensor) -> bool:
-    """Whether one of them has no elements. One with symbolic sizes has some."""
+    """Whether one of the tensors has no elements. A tensor with symbolic sizes has some."""
     return any(type(size) is int and size == 0 for tensor in tensors for size in tensor.shape)
 
 
@@ -25,14 +28,16 @@ def scaled(tensor: torch.Tensor, factor: Any) -> torch.Tensor:
 
 
 def added(base: torch.Tensor, product: torch.Tensor, beta: Any, alpha: Any) -> torch.Tensor:
-    """Where beta is 0 the base is not read: its NaN don't count."""
+    """Where beta is 0 the base is not read: a NaN in it does not count."""
     product = scaled(product, alpha)
     return product if beta == 0 else aten.add(scaled(base, beta), product)
 
 
 def of_nothing(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """A product without elements, or zeros where only the inner dim is 0: made of both factors, as a backward
-    asks what leads to which result.
+    """A product without elements, or zeros where only the inner dim is 0.
+
+    It is computed from both factors, because the backward has to find the way from each of them to the
+    result.
     """
     return aten.sum(aten.mul(aten.unsqueeze(left, -1), aten.unsqueeze(right, -3)), [-2])
 
@@ -77,7 +82,7 @@ def baddbmm(
 def addbmm(
     base: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """One product whose inner dim is that of all matrices."""
+    """One product, whose inner dim joins the inner dims of all matrices."""
     if not base.dtype is left.dtype is right.dtype or left.dim() != 3 or right.dim() != 3:
         return NotImplemented
     count, rows, inner = left.shape

@@ -1,11 +1,11 @@
 """Recurrent networks of several layers with dropout between them, one layer at a time.
 
-In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`, with symbolic sizes: of a padded batch,
-     or of packed data and its batch sizes.
-Out: what that function gives.
+In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`, with symbolic sizes: a padded batch, or
+     packed data and its batch sizes.
+Out: the result of that function.
 
-On symbolic sizes torch runs a body in Python in place of the one in C++, and that (`_rnn_helper` in
-torch/_decomp/decompositions.py of 2.13) never drops anything. Of a single layer both compute the same.
+On symbolic sizes torch runs a body in Python in place of the one in C++. This body (`_rnn_helper` in
+torch/_decomp/decompositions.py of 2.13) never drops anything. For a single layer both compute the same.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from codegen.kernel.errors import UntraceableError
 def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs or len(args) != 9:
         raise UntraceableError(
-            f"{function.__name__} on symbolic sizes, with other than nine positional arguments"
+            f"{function.__name__} on symbolic sizes, with arguments other than nine positional ones"
         )
     if isinstance(args[3], (list, tuple)):
         data, batch_sizes, states, parameters, biases, layers, dropout, train, bidirectional = args
         sizes, layout, batch_first = [batch_sizes], [], False
     else:
         data, states, parameters, biases, layers, dropout, train, bidirectional, batch_first = args
-        sizes, layout = [], [False]  # of a layer: time first
+        sizes, layout = [], [False]  # the layout of one layer: time first
     if layers == 1 or not train or dropout == 0:
         return function(*args)
-    if batch_first:  # as in eager: numbers are drawn in the order of time
+    if batch_first:  # eager draws random numbers in the order of time
         data = data.transpose(0, 1)
     several = isinstance(states, (list, tuple))  # an LSTM has two
     directions, count = 2 if bidirectional else 1, len(parameters) // layers

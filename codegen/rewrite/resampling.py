@@ -1,11 +1,11 @@
-"""Padding and resampling: each result element is made of a few elements of the operand, which tables
-name dim by dim.
+"""Padding and resampling: each result element is computed from a few elements of the operand.
 
-    upsample_linear1d(x, 8)   ->   x[:, :, columns] over a table of (taps, outputs) for the columns; times the weights;
-                                   sum over the taps
+In:  a call of a padding or upsampling operator, or of its backward.
+Out: an index by tables, one for each dim; the backward adds the gradient to the same places.
 
-A table holds, for each tap and each position of the result, the position in the operand. Backward, the
-gradient is added to the same places.
+    upsample_linear1d(x, 8)   ->   sum(x[:, :, columns] * weights, taps)    columns: a table (taps, outputs)
+
+A table has, for each tap and each position of the result, the position in the operand.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ import torch
 from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten
-#: elements of the larger side up to which this is not slower than eager's kernels (measured, one thread)
+#: limits on the elements of the larger side: up to them this is as fast as eager's kernels (measured, one
+#: thread)
 PADDING, RESAMPLING, NEAREST = 1 << 12, 1 << 14, 1 << 26
-ADDITIONS = 1 << 16  # of gradients, which run in order: only on one thread also above
+ADDITIONS = 1 << 16  # gradients are added in order: larger ones are rewritten only on one thread
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """For one dim: `places[tap][position]` in the operand, of `size` elements there. `weights` alike, where
-    taps count differently (0: left out).
+    """The positions of one dim: `places[tap][position]` is a position in the operand of `size` elements.
+
+    `weights` has the same form, where taps count differently (0: the tap is left out).
     """
 
     size: int
@@ -45,7 +47,7 @@ class Table:
 
 
 def grid(values: Any, dim: int, rank: int, dtype: torch.dtype) -> torch.Tensor:
-    """A table's numbers as a tensor beside (taps of each dim, positions of each dim)."""
+    """The numbers of a table as a tensor that broadcasts over (taps of each dim, positions of each dim)."""
     sizes = [1] * (2 * rank)
     sizes[dim], sizes[rank + dim] = len(values), len(values[0])
     return aten.reshape(torch.tensor(values, dtype=dtype), sizes)
@@ -57,9 +59,7 @@ def places(tables: list[Table], lead: int) -> list[torch.Tensor | None]:
 
 
 def weighted(tables: list[Table], tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor`, which ends in taps and positions, times the weights; where one is 0, 0 whatever the element
-    is.
-    """
+    """`tensor` (its last dims: taps, positions) times the weights; 0 where the weight is 0, even for NaN."""
     for dim, table in enumerate(tables):
         if table.weights is not None:
             weights = grid(table.weights, dim, len(tables), tensor.dtype)
@@ -70,7 +70,7 @@ def weighted(tables: list[Table], tensor: torch.Tensor) -> torch.Tensor:
 
 
 def gathered(tensor: torch.Tensor, tables: list[Table]) -> torch.Tensor:
-    """(*lead, taps of each dim, positions of each dim)."""
+    """The elements at the positions of the tables: (*lead, taps of each dim, positions of each dim)."""
     return aten._unsafe_index(tensor, places(tables, tensor.dim() - len(tables)))
 
 
@@ -82,7 +82,7 @@ def sampled(tensor: torch.Tensor, tables: list[Table]) -> torch.Tensor:
 
 
 def spread_back(grad: torch.Tensor, tables: list[Table]) -> torch.Tensor:
-    """The gradient of `sampled`, and of an index where there is one tap."""
+    """The gradient of `sampled`; with one tap, the gradient of an index."""
     lead, rank = grad.dim() - len(tables), len(tables)
     taps = [table.taps for table in tables]
     values = aten.reshape(grad, [*grad.shape[:lead], *[1] * rank, *grad.shape[lead:]])
@@ -92,8 +92,9 @@ def spread_back(grad: torch.Tensor, tables: list[Table]) -> torch.Tensor:
 
 
 def is_usual(tensor: torch.Tensor, rank: int) -> bool:
-    """With one or two dims before those that are pooled, which have elements; row-major, or small and
-    channels-last.
+    """Whether one or two dims come before the resampled ones, which have elements.
+
+    The tensor is row-major, or small and channels-last.
     """
     fits = tensor.dim() in (rank + 1, rank + 2) and min(tensor.shape[-rank:]) > 0
     return fits and (tensor.is_contiguous() or (is_channels_last(tensor) and tensor.numel() <= PADDING))
@@ -128,7 +129,7 @@ def replicated(size: int, left: int, right: int) -> tuple[int, ...]:
 
 
 def padding_tables(tensor: torch.Tensor, padding: list[int], rule: Any) -> list[Table]:
-    """`padding` names the last dim first."""
+    """`padding` begins with the last dim."""
     rank = len(padding) // 2
     sizes = tensor.shape[tensor.dim() - rank :]
     pairs = [padding[2 * (rank - 1 - dim) : 2 * (rank - dim)] for dim in range(rank)]
@@ -173,7 +174,7 @@ def nearest_table(size: int, result: int, factor: float | None, shift: float) ->
 
 
 def linear_table(size: int, result: int, factor: float | None, align_corners: bool, real: Any) -> Table:
-    """Two neighbours, weighted by the distance."""
+    """Two neighbours, weighted by their distance."""
     if align_corners:
         sources = [
             real(i) * (real(size - 1) / real(result - 1) if result > 1 else real(0)) for i in range(result)
@@ -191,7 +192,7 @@ def linear_table(size: int, result: int, factor: float | None, align_corners: bo
 
 
 def cubic_table(size: int, result: int, factor: float | None, align_corners: bool, real: Any) -> Table:
-    """Four neighbours, those behind the borders as the last ones."""
+    """Four neighbours; a neighbour outside the border is the last element inside."""
     if align_corners:
         scale = real(size - 1) / real(result - 1) if result > 1 else real(0)
         sources = [real(i) * scale for i in range(result)]
@@ -209,7 +210,7 @@ def cubic_table(size: int, result: int, factor: float | None, align_corners: boo
 
 
 def cubic(x: Any, is_near: bool, real: Any) -> Any:
-    """Keys' kernel with a = -0.75, within a distance of 1 and beyond."""
+    """Keys' kernel with a = -0.75: one formula within a distance of 1, another beyond."""
     a = real(-0.75)
     if is_near:
         return ((a + real(2)) * x - (a + real(3))) * x * x + real(1)
@@ -239,9 +240,7 @@ def cubically(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) 
 
 
 def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -> None:
-    """`options`: how many arguments stand between the sizes and the factors. `limit`: of the elements of the
-    result.
-    """
+    """`options`: the number of arguments between sizes and factors. `limit`: the most elements of a result."""
 
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
         if not is_usual(tensor, rank) or math.prod((*tensor.shape[:-rank], *result)) > limit:

@@ -1,15 +1,16 @@
 """Rows of the table of rewritings, and the decorators that enter them.
 
-In:  a body: what computes the same by simpler operators.
-Out: rows in `OPERATORS` and `FUNCTIONS`, which `table.py` puts together.
+In:  a body: a function that computes the same by simpler operators.
+Out: rows in `OPERATORS` and `FUNCTIONS`; `table.py` puts them together.
 
-    @rewriting(aten.silu.default)                        for float32 and float64 tensors, of some elements
+    @rewriting(aten.silu.default)                        for float32 and float64 tensors with elements
     def silu(tensor): return aten.mul(tensor, aten.sigmoid(tensor))
 
     @replacing(torch.prod, "prod")                       a function of the graph, or a method by its name
     def prod(*args, **kwargs): ...
 
-A body that gives NotImplemented declines: the next row is asked, at last the operator or function stays as it is.
+A body that returns NotImplemented declines, and the next row is asked. If all rows decline, the operator or
+function stays as it is.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ HALF = (torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`probe`: the position of the tensor argument that decides whether the body is asked; `dtypes`: those it is for
-    (None: all arguments); `any_size`: also for tensors without dims or elements.
+    """One body, and the arguments that it is for.
+
+    `probe`: the position of the tensor argument that decides whether the body is asked. `dtypes`: the dtypes
+    of this tensor (None: any arguments). `any_size`: the tensor may have no dims or no elements.
     """
 
     body: Body
@@ -45,9 +48,9 @@ class Row:
         return tensor.dtype in self.dtypes and (self.any_size or (tensor.numel() > 0 and tensor.dim() > 0))
 
 
-#: by operator, below autograd: the first row that is for the arguments and does not decline
+#: operator -> its rows, below autograd: the first one that fits the arguments and does not decline is taken
 OPERATORS: dict[OpOverload, list[Row]] = {}
-#: by function, or name of a method, above autograd: what is called in its place
+#: function, or name of a method -> the body that is called in its place, above autograd
 FUNCTIONS: dict[Any, Body] = {}
 
 
@@ -71,13 +74,14 @@ def replacing(*targets: Any) -> Callable[[Body], Body]:
 
 
 def row_major(tensor: torch.Tensor) -> torch.Tensor:
-    """Eager's kernels for rows give row-major results whatever the layout of the operand."""
+    """Eager's kernels for rows give row-major results for every layout of the operand."""
     return tensor if tensor.is_contiguous() else aten.clone(tensor, memory_format=torch.contiguous_format)
 
 
 def in_rows(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """`tensor`, of which rows along `dim` are to be read several times, without jumps from element to element
-    where the result has such rows.
+    """`tensor`, for code that reads rows along `dim` several times.
+
+    It is copied to row-major order where `dim` is the last dim, but its elements do not lie side by side.
     """
     last = tensor.dim() - 1
     across = dim % tensor.dim() == last and tensor.shape[last] != 1 and tensor.stride(last) not in (0, 1)

@@ -1,8 +1,10 @@
-"""Places in sorted numbers, by the steps of eager's own search: also among numbers that are not sorted, and
-for NaN.
+"""Positions in sorted numbers, by a binary search with the steps of eager's own.
 
-bucketize(x, boundaries)   ->   first, behind = 0, n;  as often as n has bits:  middle = (first + behind) //
-    2, and one of the two moves there
+In:  values, and the numbers among which they are searched.
+Out: positions equal to eager's, also for NaN and for numbers that are not sorted.
+
+    bucketize(x, boundaries)   ->   first, end = 0, n; for each bit of n: middle = (first + end) // 2, and
+                                    `first` or `end` moves there
 """
 
 from __future__ import annotations
@@ -16,23 +18,23 @@ from codegen.rewrite.rows import rewriting
 from codegen.rewrite.simple import NUMBERS
 
 aten = torch.ops.aten
-LONGEST = 1 << 14  # numbers searched: 15 steps
+LONGEST = 1 << 14  # longest list of numbers that is searched: 15 steps
 
 
 def search(
     values: torch.Tensor, count: int, at: Callable[[torch.Tensor], torch.Tensor], right: bool, narrow: bool
 ) -> torch.Tensor:
-    """`at`: the numbers at places."""
+    """`at` reads the numbers at given positions."""
     first: Any = aten.zeros_like(values, dtype=torch.int64, memory_format=torch.contiguous_format)
-    behind: Any = aten.full_like(first, count)
+    end: Any = aten.full_like(first, count)
     beyond = aten.gt if right else aten.ge
     for _ in range(count.bit_length()):
-        middle = aten.bitwise_right_shift(aten.add(first, behind), 1)
-        open_yet = aten.lt(first, behind)
+        middle = aten.bitwise_right_shift(aten.add(first, end), 1)
+        open_yet = aten.lt(first, end)
         lower = beyond(at(aten.clamp_max(middle, count - 1)), values)
-        first, behind = (
+        first, end = (
             aten.where(aten.logical_and(open_yet, aten.logical_not(lower)), aten.add(middle, 1), first),
-            aten.where(aten.logical_and(open_yet, lower), middle, behind),
+            aten.where(aten.logical_and(open_yet, lower), middle, end),
         )
     return aten._to_copy(first, dtype=torch.int32) if narrow else first
 

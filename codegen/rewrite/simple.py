@@ -1,7 +1,9 @@
-"""Operators that are a few simpler ones, for which torch has no rule or one that is not eager's to the last
-bit.
+"""Operators that are a few simpler ones, where torch has no rule or a rule that is not exact.
 
-angle(x)   ->   where(isnan(x), x, where(x < 0, pi, 0))
+In:  a call of such an operator.
+Out: calls of simpler operators with eager's result.
+
+    angle(x)   ->   where(isnan(x), x, where(x < 0, pi, 0))
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ def angle(tensor: torch.Tensor) -> torch.Tensor:
     return aten.where(aten.isnan(tensor), tensor, angles)
 
 
-# --- standard deviations: of equal numbers 0, to the last bit, as its gradient asks whether it is 0 -------
+# --- standard deviations: exactly 0 for equal numbers, because the gradient compares them with 0 ----------
 
 
 def from_the_first(tensor: torch.Tensor, dims: list[int] | None) -> torch.Tensor:
-    """The distances from the first of the numbers that are taken together: 0 where these are equal."""
+    """The differences from the first number of each reduced group. They are 0 where the numbers are equal."""
     first = tensor
     for dim in dims or range(tensor.dim()):
         first = aten.slice(first, dim, 0, 1)
@@ -69,7 +71,7 @@ def round_to(tensor: torch.Tensor, *, decimals: int) -> torch.Tensor:
 
 @rewriting(aten.ldexp.Tensor, dtypes=(torch.float32,), any_size=True)
 def ldexp(tensor: torch.Tensor, exponent: torch.Tensor) -> Any:
-    """In float64, where the product is exact. Exponents further out give 0 or infinity all the same."""
+    """Computes in float64, where the product is exact. Clamped exponents give 0 or infinity, too."""
     if exponent.dtype not in INTEGERS:
         return NotImplemented
     power = aten.exp2(aten._to_copy(aten.clamp(exponent, -400, 400), dtype=torch.float64))
@@ -122,7 +124,7 @@ def diagonal_copy(tensor: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: in
     return aten.clone(aten.diagonal(tensor, offset, dim1, dim2), memory_format=torch.contiguous_format)
 
 
-# --- unpooling: each value to the place that its index names ----------------------------------------------
+# --- unpooling: each value goes to the place that its index names -----------------------------------------
 
 
 def unpool(tensor: torch.Tensor, indices: torch.Tensor, output_size: list[int]) -> Any:
@@ -168,7 +170,7 @@ def unsafe_split_with_sizes(tensor: torch.Tensor, sizes: list[int], dim: int = 0
 
 
 def _mean(total: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Where nothing was added up, the total is the mean."""
+    """Where the count is 0, nothing was added, and the total is the mean."""
     return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))
 
 

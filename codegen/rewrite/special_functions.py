@@ -1,9 +1,12 @@
 """Special functions by eager's own algorithms, as elementwise operators that fuse.
 
-    digamma(x)   ->   the recurrence up to 10 and the asymptotic series, by masks
+In:  a call of a special function, such as `digamma` or `i0`.
+Out: elementwise operators.
 
-Loops that eager leaves as soon as it can are unrolled to their longest; an element that is done keeps what it
-has.
+    digamma(x)   ->   the recurrence up to 10 and the asymptotic series, selected by masks
+
+Eager leaves some loops early. Here they are unrolled to their longest form; an element that is done keeps its
+value.
 """
 
 from __future__ import annotations
@@ -109,7 +112,10 @@ OUTER = (1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.637067800, 3.
 
 @rewriting(aten.erfinv.default, any_size=True)
 def erfinv(tensor: torch.Tensor) -> Any:
-    """A rational start, and two steps of Newton's method. In float64 torch's own is twice as quick."""
+    """A rational start value and two steps of Newton's method.
+
+    In float64 eager's own kernel is twice as fast.
+    """
     if tensor.dtype is torch.float64:
         return NotImplemented
     square = aten.mul(tensor, tensor)
@@ -130,8 +136,9 @@ def erfinv(tensor: torch.Tensor) -> Any:
 
 
 def chebyshev(argument: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
-    """Clenshaw's recurrence, as Cephes has it: half the difference of the last two. In float32 without the
-    terms that it can't tell from 0.
+    """Clenshaw's recurrence as in Cephes: half the difference of the last two terms.
+
+    In float32 the coefficients that are too small to change the result are left out.
     """
     if argument.dtype is torch.float32:
         least = 1e-9 * max(map(abs, coefficients))
@@ -147,7 +154,7 @@ def chebyshev(argument: torch.Tensor, coefficients: tuple[float, ...]) -> torch.
 
 
 def scaled_bessel(magnitude: torch.Tensor, near: tuple[float, ...], far: tuple[float, ...]) -> torch.Tensor:
-    """exp(-x) I(x) for x >= 0, but for the factor x of I1 near 0."""
+    """exp(-x) I(x) for x >= 0; near 0, I1 is without its factor x."""
     inner = chebyshev(aten.sub(aten.div(magnitude, 2), 2), near)
     outer = aten.div(chebyshev(aten.sub(aten.div(32.0, magnitude), 2), far), aten.sqrt(magnitude))
     return aten.where(aten.le(magnitude, 8), inner, outer)

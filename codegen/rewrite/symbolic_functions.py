@@ -1,12 +1,14 @@
 """Functions that have another form where some of their numbers are symbols.
 
 In:  a function of torch, or `x[...]`, and arguments with symbols among them.
-Out: `FAKE_FORMS`: what gives the layout of the result; `TRACED_FORMS`: what is traced in place of the function.
+Out: `FAKE_FORMS`: functions that compute the layout of the result.
+     `TRACED_FORMS`: functions that are traced in place of the original ones.
 
-    x[s0 - 1]   ->   x.select(0, s0 - 1)        torch.tensor([s0, 2])   ->   stack([full((), s0), full((), 2)])
+    x[s0 - 1]               ->   x.select(0, s0 - 1)
+    torch.tensor([s0, 2])   ->   stack([full((), s0), full((), 2)])
 
-Without them C++ reads the numbers, which fixes them, or a body in Python computes another result than the one in
-C++.
+Without these forms C++ code reads the numbers, which makes them constants. For some functions torch runs a
+body in Python that computes another result than the body in C++.
 """
 
 from __future__ import annotations
@@ -24,21 +26,22 @@ from codegen.rewrite import recurrent_layers
 def tensor_of(
     data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
 ) -> torch.Tensor:
-    """`torch.tensor(data)` as far as its layout goes."""
+    """A tensor with the layout of `torch.tensor(data)`; its values do not matter."""
     kinds: set[type] = set()
     shape = _shape_of(data, kinds)
     if not kinds & set(SYMBOLIC):
         return torch.tensor(data, dtype=dtype, device=device, **settings)
     if not kinds <= NUMBERS.keys():
-        raise TypeError(f"numbers of {kinds - NUMBERS.keys()} beside symbols")
+        raise TypeError(f"torch.tensor of symbols and of values of {kinds - NUMBERS.keys()}")
     return torch.empty(shape, dtype=dtype or _dtype_of(kinds), device=device, **settings)
 
 
 def tensor_of_sizes(
     data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
 ) -> torch.Tensor:
-    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want
-    their present values.
+    """`torch.tensor(data)` by operators that take sizes at run time.
+
+    C++ code would read their present values.
     """
     kinds: set[type] = set()
     shape = _shape_of(data, kinds)
@@ -48,14 +51,14 @@ def tensor_of_sizes(
     leaves = _leaves(data) if is_exact else []
     if not 0 < len(leaves) <= FEW:
         return torch.tensor(data, dtype=dtype, device=device, **settings)
-    # to floats by way of doubles, as torch.tensor reads Python's numbers
+    # torch.tensor reads Python's floats as doubles and converts these
     between = torch.int64 if made is torch.int64 else torch.float64
     numbers = [torch.full((), leaf, dtype=between, device=device) for leaf in leaves]
     return torch.stack(numbers).reshape(shape).to(made)
 
 
 FLOATS = (torch.float64, torch.float32)
-FEW = 64  # numbers that are worth an operator each
+FEW = 64  # up to so many numbers, one operator for each is worth it
 
 
 def _leaves(data: Any) -> list[Any]:
@@ -67,7 +70,7 @@ def _dtype_of(kinds: set[type]) -> torch.dtype:
     return torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
 
 
-#: which of them together decide the dtype: the last one in ORDER
+#: type of a number -> its kind. Of several kinds, the last one in ORDER decides the dtype.
 NUMBERS: dict[type, type] = {
     bool: bool,
     torch.SymBool: bool,
@@ -90,8 +93,10 @@ def _shape_of(data: Any, kinds: set[type]) -> list[int]:
 
 
 def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where
-    everything is, no numbers are drawn.
+    """Dropout with eager's results.
+
+    Where nothing is dropped, the result is the argument itself; torch's Python body gives a copy. Where
+    everything is dropped, no random numbers are drawn.
     """
     if training and p == 1:
         zero = torch.zeros((), dtype=input.dtype, device=input.device)
@@ -102,25 +107,27 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace:
 
 
 def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    """torch's Python body takes tensors of any dtype; there are kernels of floats and uint8 only."""
+    """torch's Python body takes tensors of any dtype; eager has kernels for floats and uint8 only."""
     if not (input.is_floating_point() or input.dtype is torch.uint8):
         raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
     return torch.nn.functional.interpolate(input, *args, **kwargs)
 
 
 def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Of one sample the loss has no dim; torch's Python body gives it one."""
+    """The loss of a single sample has no dim; torch's Python body gives it one."""
     loss = torch.nn.functional.multilabel_margin_loss(input, target, *args, **kwargs)
     return loss.squeeze(0) if input.dim() < 2 else loss
 
 
 def of_numbers_only(*args: Any, **kwargs: Any) -> Any:
-    raise UntraceableError("a multilabel_margin_loss, whose Python body counts labels behind the last one")
+    raise UntraceableError("a multilabel_margin_loss: its Python body also counts labels after the last one")
 
 
 def item_of(tensor: Any, key: Any) -> Any:
-    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed
-    by that.
+    """`tensor[key]`
+
+    C++ code reads the values of ints in a tuple. That makes them constants, and an unbacked symbol has no
+    value.
     """
     if not _has_symbols(key):
         return tensor[key]
@@ -149,7 +156,7 @@ def set_item(tensor: Any, key: Any, value: Any) -> None:
 
 
 def _has_symbols(key: Any) -> bool:
-    """Whether symbols are among the items of a tuple, and nothing but what makes views."""
+    """Whether `key` is a tuple with symbols, and all its items make views."""
     if type(key) is not tuple or any(type(item) is bool for item in key):
         return False
     if not all(
@@ -159,13 +166,13 @@ def _has_symbols(key: Any) -> bool:
     return any(isinstance(item, torch.SymInt) and not item.node.expr.is_number for item in key)
 
 
-#: functions whose Python bodies give another result than those in C++
+#: functions whose bodies in Python give another result than the bodies in C++
 RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.nn.functional.dropout: dropout,
     torch.dropout: lambda input, p, train: dropout(input, p, train),
     **recurrent_layers.FORMS,
 }
-#: what is traced in place of a function, on symbols
+#: function -> the function that is traced in its place where some of its numbers are symbols
 TRACED_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of_sizes,
     torch.nn.functional.interpolate: interpolate,
@@ -173,7 +180,7 @@ TRACED_FORMS: dict[Any, Any] = {
     torch._C._nn.multilabel_margin_loss: of_numbers_only,
     **RESULTS_AS_IN_EAGER,
 }
-#: by function: what gives the layout of its result where some of its numbers are symbols
+#: function -> the function that computes the layout of its result where some of its numbers are symbols
 FAKE_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of,
     operator.getitem: item_of,

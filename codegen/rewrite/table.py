@@ -1,24 +1,24 @@
 """All rewritings: what a trace calls in place of a function of torch or of an ATen operator.
 
-In:  a function of the graph (or the name of a method), above autograd; an ATen operator, below it.
-Out: `FUNCTIONS`: by function, what is called in its place; `rule_for(op)`: by operator, what computes it by simpler
-     ones (None: it stays as it is).
+In:  above autograd, a function of the graph (or the name of a method); below autograd, an ATen operator.
+Out: `FUNCTIONS`: for each function, the body that is called in its place. `rule_for(op)`: the body that
+     computes the operator by simpler ones (None: the operator stays as it is).
 
     aten.native_layer_norm(x, ...)   ->   var_mean, sub, add, rsqrt, mul, ...
 
 When is an operator rewritten, when is it lowered?
 
-* A *function* is replaced where its operators are wrong or slow on fake tensors: a gradient that looks at values
-  (`own_gradients`), a check of values that eager makes inside (`value_checks`), writes to an empty tensor
-  (`circular_padding`), another body where numbers are symbols (`symbolic_functions`).
-* An *operator* is rewritten where lowering fuses it better in pieces: normalisations, losses, activations and their
-  backward, resampling, special functions, operators over lists of tensors. Rows are own bodies (`rows.py`; one file
-  for each technique), then torch's rules (`FROM_TORCH`). Own bodies stand where torch's rule is not eager's to the last bit, is
-  slow, or imports sympy (0.3 s).
-* An operator is *lowered* (`codegen.lower`) where each element of its result is one expression of elements of its
-  arguments: elementwise operators, reductions, scans, views, indexing, joins.
-* The rest is *called*: products of matrices, convolutions, sorts, and whatever draws random numbers (the generator has
-  to be asked for the same numbers in the same order as in eager).
+* A *function* is replaced where its operators are wrong or slow on fake tensors: its gradient looks at values
+  (`own_gradients`), eager checks values inside of it (`value_checks`), it writes to an empty tensor
+  (`circular_padding`), or torch runs another body where numbers are symbols (`symbolic_functions`).
+* An *operator* is rewritten where lowering fuses it better in pieces: normalisations, losses, activations and
+  their backward, resampling, special functions, operators over lists of tensors. The table asks our own
+  bodies first (`rows.py`; one file for each technique), then torch's rules (`FROM_TORCH`). We have our own
+  body where torch's rule differs from eager in the last bit, is slow, or imports sympy (0.3 s).
+* An operator is *lowered* (`codegen.lower`) where each element of its result is one expression of elements of
+  its arguments: elementwise operators, reductions, scans, views, indexing, joins.
+* The other operators are *called*: matrix products, convolutions, sorts, and operators that draw random
+  numbers (the generator has to be asked for the same numbers in the same order as in eager).
 """
 
 from __future__ import annotations
@@ -198,13 +198,13 @@ def is_not_bool(tensor: torch.Tensor) -> bool:
     return tensor.dtype is not torch.bool
 
 
-#: by operator: it refuses some tensors at this place, or its rule does not round as eager does: rewritten only where
-#: this holds
+#: operator -> (position of an argument, condition on it). The operator is rewritten only where the condition
+#: holds: for other tensors eager raises an error, or the rule does not round as eager does.
 ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
     aten.linalg_vector_norm.default: (0, is_real),  # magnitudes are computed in the dtype of the result
     aten.native_group_norm.default: (0, in_memory_order),
     aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
-    aten.mv.default: (0, is_not_bool),  # no kernel: what the operator raises is left to it
+    aten.mv.default: (0, is_not_bool),  # eager has no kernel: the operator raises its own error
     aten.addmv.default: (0, is_not_bool),
 }
 
@@ -221,7 +221,7 @@ def only_where(place: int, fits: Callable[[torch.Tensor], bool], rule: Body) -> 
 
 
 def rule_of(rows: list[Row]) -> Body:
-    """The first row that is for the arguments and does not decline."""
+    """Asks the first row that accepts the arguments and does not decline."""
     if len(rows) == 1 and rows[0].dtypes is None:
         return rows[0].body
 
@@ -249,8 +249,10 @@ TABLE = _table()
 
 
 def rule_for(op: OpOverload) -> Body | None:
-    """Those for lists of tensors are made when the first such operator comes: making them costs as much as
-    all others.
+    """The body that computes `op`, or None.
+
+    The rules for lists of tensors are made when the first such operator comes: they cost as much as all
+    others.
     """
     if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
         from codegen.rewrite.foreach import FOREACH  # lazy: import time

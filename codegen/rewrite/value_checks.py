@@ -1,8 +1,8 @@
-"""Checks of values that eager makes inside of composite operators, and that fake tensors do not make.
+"""Checks of values that eager makes inside of composite operators. Fake tensors do not make them.
 
 In:  a call of the graph, by its function or the name of its method, and its arguments as fake tensors.
-Out: assertions in the trace, and NotImplemented: the function is called as it is. Where an assertion does not hold,
-     the graph fails and eager raises its own error.
+Out: assertions in the trace, and NotImplemented: the function is called as it is. Where an assertion does not
+     hold, the graph fails and eager raises its own error.
 
     one_hot(x, 5)   ->   _assert_async(all(x < 5), "Class values must be smaller than num_classes.")
 """
