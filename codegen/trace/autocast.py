@@ -1,15 +1,13 @@
 """Graphs that are called under autocast.
 
-In:  a compiled graph whose trace was made under autocast: the casts that its operators want are operators of
-     the graph.
-Out: the same graph, each call of which runs without autocast. What runs in place of the graph, where it
-     can't, runs with it.
+In:  a compiled graph that was traced under autocast: the casts of its operators are operators of the graph.
+Out: the same graph; each call of it runs without autocast. Where the graph can't run, its fallback runs under
+     autocast.
 
     with torch.autocast("cpu"): y = graph(x, w)   ->   x.to(bfloat16), w.to(bfloat16), mm: nothing is cast a
                                                        second time
 
-Gradients are traced without autocast, as they are computed in eager where the backward lies behind the
-region.
+Gradients are traced without autocast: eager computes them so where the backward runs after the region.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any
 
 import torch
 
-TEMPLATES = 8  # of one graph: the newest are kept
+TEMPLATES = 8  # most templates of one graph; the newest are kept
 
 
 def is_on() -> bool:
@@ -30,7 +28,7 @@ def is_on() -> bool:
 
 @contextlib.contextmanager
 def switched(on: bool) -> Iterator[None]:
-    """Autocast on or off for a block; its dtype and its cache stay as they are."""
+    """Switches autocast on or off for a block; its dtype and its cache stay as they are."""
     before = is_on()
     torch.set_autocast_enabled("cpu", on)
     try:
@@ -40,7 +38,7 @@ def switched(on: bool) -> Iterator[None]:
 
 
 class WithoutAutocast:
-    """A compiled graph, each call of which runs without autocast."""
+    """A compiled graph; each call of it runs without autocast."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -63,8 +61,9 @@ class WithoutAutocast:
 
 
 class SizedWithoutAutocast:
-    """A compiled symbolic graph, whose graphs run without autocast. Its templates are kept here: what they
-    make is not called as it is.
+    """A compiled symbolic graph whose graphs run without autocast.
+
+    It keeps its own templates, because each graph that a template makes has to be wrapped.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -79,7 +78,7 @@ class SizedWithoutAutocast:
 
 
 class WithAutocast:
-    """What runs in place of a graph that is called without the autocast it was made under."""
+    """The fallback of a graph, for calls without the autocast that the graph was traced under."""
 
     def __init__(self, run: Callable[..., tuple[Any, ...]]) -> None:
         self.run = run

@@ -4,9 +4,9 @@ In:  an ATen overload.
 Out: `Behaviour`: how a trace records a call of it, which arguments it writes, and the operator that computes
      the same and writes nothing.
 
-    add_.Tensor   ->   Behaviour("write", ((0, "self"),), add.Tensor)
-    arange.start_out   ->   Behaviour("write", ((3, "out"),), arange.start_step)        mul.Tensor   ->
-        Behaviour("pure")
+    add_.Tensor        ->   Behaviour("write", ((0, "self"),), add.Tensor)
+    arange.start_out   ->   Behaviour("write", ((3, "out"),), arange.start_step)
+    mul.Tensor         ->   Behaviour("pure")
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ RESIZES = frozenset(("set_", "resize_as_", "_resize_output_"))
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """`handle` records a call. `writes`: names and positions of the arguments written in place; `functional`:
-    the operator that computes the same and writes nothing.
+    """How a call of an operator is recorded.
+
+    `handle` names the method of the recorder that records it. `writes`: positions and names of the arguments
+    that are written in place. `functional`: the operator that computes the same and writes nothing.
     """
 
     handle: str
@@ -57,7 +59,7 @@ def behaviour_of(func: OpOverload) -> Behaviour:
             return Behaviour("resize")
         lists = [str(a.type).startswith("List") for _, a in written]
         if name in RESIZES or (any(lists) and len(lists) > 1):
-            return Behaviour("refuse")  # the last: fused optimizers, one kernel of torch's own as they are
+            return Behaviour("refuse")  # several lists: fused optimizers, which are one kernel of torch
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")
         mixed = getattr(getattr(torch.ops, func.namespace), name + "_functional", None)
@@ -80,9 +82,7 @@ def behaviour_of(func: OpOverload) -> Behaviour:
 
 
 def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload | None:
-    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` that has the same arguments but
-    `out`.
-    """
+    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` with the other arguments."""
     if func in FUNCTIONAL:
         return FUNCTIONAL[func]
     module = getattr(torch.ops, func.namespace)
@@ -100,8 +100,9 @@ def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload 
 
 
 def same_arguments(packet: Any, func: OpOverload) -> OpOverload | None:
-    """The overload that takes what `func` takes. Not always the one of the same name: `pow_.Scalar` is
-    `pow.Tensor_Scalar` in place.
+    """The overload that takes the arguments of `func`.
+
+    Its name is not always the same: `pow_.Scalar` is the in-place form of `pow.Tensor_Scalar`.
     """
     wanted = [str(a.type) for a in func._schema.arguments]
     names = sorted(packet.overloads(), key=lambda name: name != func._overloadname)
@@ -113,9 +114,9 @@ def same_arguments(packet: Any, func: OpOverload) -> OpOverload | None:
 
 
 SPECIAL_NAMES = {"zero_": "zeros_like"}
-OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of constructors: those of `out`
+OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of constructors; `out` has its own
 
-#: functional forms that are not found by name and types
+#: functional forms that names and types do not lead to
 FUNCTIONAL = {
     aten.polygamma_.default: aten.polygamma.default,
     aten.rrelu_with_noise_.default: aten.rrelu_with_noise_functional.default,
@@ -130,18 +131,18 @@ def takes_tensors(func: OpOverload) -> bool:
 
 
 def is_check(func: Any) -> bool:
-    """Gives nothing and writes nothing: it is called for the error that it raises."""
+    """Whether the operator returns nothing and writes nothing: it is called for the error that it raises."""
     return isinstance(func, OpOverload) and behaviour_of(func).handle == "check"
 
 
 def written_tensors(behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments that are written, a list of tensors taken apart."""
+    """The arguments that are written; a list of tensors is flattened."""
     found = [args[i] if i < len(args) else kwargs[name] for i, name in behaviour.writes]
     return list(found[0]) if len(found) == 1 and isinstance(found[0], (list, tuple)) else found
 
 
 def in_order(func: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an operator as its functional form takes them."""
+    """The arguments of an operator in the order of its functional form."""
     order = REORDERED.get(func)
     return args if order is None else tuple(args[i] for i in order)
 

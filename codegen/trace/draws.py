@@ -1,10 +1,11 @@
-"""Random numbers in a captured graph: drawn by eager's own operator, from the same generator, in the same
-order.
+"""Random numbers in a captured graph, as eager's own operator draws them.
+
+In:  an in-place random operator, and the layout of the tensor that it was called on.
+Out: a new tensor of that layout, filled by the operator: from the same generator, in the same order.
 
     noise.bernoulli_(0.5)   ->   draw(aten.bernoulli_.float, [4, 3], [3, 1], torch.float32, 0.5)
 
-The in-place operator is called on a new tensor laid out like the one that it was called on, since the order
-in which elements get their numbers follows the layout.
+The layout matters: it decides the order in which elements get their numbers.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Functional values of tensors that are written in place: which node holds what a tensor contains now.
+"""Functional values of tensors that are written in place: which node holds the present contents of a tensor.
 
-In:  views and writes, in program order, told by the tracer.
+In:  views and writes, in program order; the tracer reports them.
 Out: for each tensor its current node; for each written graph input the node to copy into it at the end.
 
     v = x[0]; v.add_(1); return x * 2
-    ->  select = select(x, 0); add = add(select, 1); select_scatter = select_scatter(x, add, 0, 0); mul =
-        mul(select_scatter, 2) copy_(x, select_scatter)
+    ->  select = select(x, 0); add = add(select, 1); select_scatter = select_scatter(x, add, 0, 0)
+        mul = mul(select_scatter, 2); copy_(x, select_scatter)
 
-All tensors on one memory form a tree of views with the tensor that was there first as the root. A write to a
-view is carried to the root by the inverse of each view; the others see it when they are next read: their
-version is behind, so their view is made again.
+All tensors on one memory form a tree of views. Its root is the tensor that was there first. A write to a view
+is carried to the root by the inverse of each view. The version of the other views is then too old: each of
+them is made again when it is next read.
 """
 
 from __future__ import annotations
@@ -30,22 +30,25 @@ aten = torch.ops.aten
 
 @dataclass(slots=True)
 class Memory:
-    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input;
-    `changes`: how often eager raises its version; some operators do not tell autograd that they write (batch
-    norm to its running statistics).
+    """The state that the views of one storage share.
+
+    `placeholder` is set where the memory belongs to a graph input. `changes`: how often eager raises its
+    version. Some operators do not tell autograd that they write (such as batch norm to its running
+    statistics).
     """
 
     version: int = 0
     placeholder: fx.Node | None = None
     changes: int = 0
-    last_call: object = None  # the call that wrote to it last
-    written_with_grad: bool = False  # in grad mode: autograd records what is written
+    last_call: object = None  # the last call that wrote to it
+    written_with_grad: bool = False  # in grad mode, so that autograd records the write
 
 
 @dataclass(slots=True)
 class ViewCall:
-    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`, and which of its results (None:
-    it has one).
+    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`.
+
+    `index` says which of its results the view is (None: it has one result).
     """
 
     func: OpOverload
@@ -64,7 +67,7 @@ class Tracked:
     version: int = 0
     parent: Tracked | None = None
     view: ViewCall | None = None
-    is_data: bool = False  # `x.data`: writes through it are not autograd's business
+    is_data: bool = False  # `x.data`: autograd does not see writes through it
     with_grad: bool = field(default_factory=torch.is_grad_enabled)  # the grad mode that it was made in
 
     @property
@@ -78,18 +81,20 @@ Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
 
 @dataclass(slots=True)
 class Memories:
-    """`emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and gives its node, with
+    """The memories of a trace.
+
+    `emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and returns its node, with
     `meta["val"]`.
     """
 
     emit: Emit
     written: list[Tracked] = field(default_factory=list)
-    silent: bool = False  # the writes that come now do not raise the tensor's version in eager
-    call: object = None  # all that is written in the course of it counts once
-    written_as_data: bool = False  # some write went through `x.data`
+    silent: bool = False  # the next writes do not raise the tensor's version in eager
+    call: object = None  # all writes of one call count as one change
+    written_as_data: bool = False  # a write went through `x.data`
 
     def current(self, tracked: Tracked) -> fx.Node:
-        """The node that holds what the tensor contains now."""
+        """The node that holds the present contents of the tensor."""
         if tracked.version != tracked.memory.version and tracked.parent is not None:
             tracked.node = self.replay(tracked, self.current(tracked.parent))
             tracked.version = tracked.memory.version
@@ -104,11 +109,11 @@ class Memories:
         return node if view.index is None else item_of(self.emit, node, view.index)
 
     def rebuild(self, tracked: Tracked, root: fx.Node) -> fx.Node:
-        """The tensor as views of `root`, the node that stands for the memory itself."""
+        """The tensor as views of `root`, the node of the memory itself."""
         return root if tracked.parent is None else self.replay(tracked, self.rebuild(tracked.parent, root))
 
     def write(self, tracked: Tracked, node: fx.Node, as_data: bool = False) -> None:
-        """The tensor, and with it its memory, contains `node` from now on."""
+        """From now on the tensor, and with it its memory, contains `node`."""
         as_data = as_data or tracked.is_data
         node = self.conform(tracked, node)
         if tracked.parent is None:
@@ -131,7 +136,7 @@ class Memories:
             memory.last_call = self.call
 
     def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:
-        """`node` with the dtype, sizes and strides of the tensor: what a copy into it leaves there."""
+        """`node` with the dtype, sizes and strides of the tensor, as a copy into the tensor would leave it."""
         value, target = node.meta["val"], tracked.tensor
         same = (
             value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
@@ -139,7 +144,7 @@ class Memories:
         return node if same else self.emit(aten.copy.default, (self.current(tracked), node), {})
 
     def scatter(self, parent: Tracked, view: ViewCall | None, node: fx.Node) -> fx.Node:
-        """What the parent contains after `node` was written through `view`."""
+        """The contents of the parent after `node` was written through `view`."""
         if view is None:
             return node
         inverse = INVERSES.get(view.func)
@@ -152,15 +157,16 @@ class Memories:
 
 
 def mark_contents(node: fx.Node, placeholder: fx.Node) -> None:
-    """`meta["contents_of"]`: after some write the input contained this. (What is an input itself, or was
-    written to another one before, stays as it is.)
+    """Marks `node` as contents of an input after some write, by `meta["contents_of"]`.
+
+    A node that is an input itself, or was written to another input before, stays as it is.
     """
     if node.op == "call_function":
         node.meta.setdefault("contents_of", placeholder.name)
 
 
 def item_of(emit: Emit, node: fx.Node, index: int) -> fx.Node:
-    """The node of one result of a call that has several; one node each."""
+    """The node of one result of a call with several results; each result has one node."""
     for user in node.users:
         if user.target is operator.getitem and user.args[1] == index:
             return user
@@ -190,7 +196,7 @@ def inverse_of(*funcs: OpOverload) -> Callable[[Inverse], Inverse]:
 
 
 def arguments(view: ViewCall) -> dict[str, Any]:
-    """The view's arguments by name, defaults filled in, without the tensor."""
+    """The view's arguments by name, with defaults, without the tensor."""
     names = view.func._schema.arguments[1:]
     given = dict(zip((argument.name for argument in names), view.args)) | view.kwargs
     return {argument.name: given.get(argument.name, argument.default_value) for argument in names}

@@ -1,4 +1,4 @@
-"""Calls the nodes of a module's graph one by one, on fake tensors, while a recorder looks on.
+"""Calls the nodes of a module's graph one by one on fake tensors, while a recorder is active.
 
 In:  `fx.GraphModule` at the level of torch calls, a `Recorder`, the fake twins of its inputs.
 Out: the module's outputs; tensors that the module itself holds have become placeholders.
@@ -19,7 +19,7 @@ from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
 from codegen.trace.recorder import Recorder
 
-#: the tensors of a trace are of a subclass: these only return then
+#: functions that do not write to `out` where it is a tensor subclass, such as a fake tensor
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
 
 
@@ -33,7 +33,7 @@ class ModuleRunner:
     lifted: list[torch.Tensor] = field(default_factory=list)
     states: dict[fx.Node, dict[str, Any]] = field(
         default_factory=dict
-    )  # of called modules: their parameters and buffers, as fakes
+    )  # called module -> its parameters and buffers, as fakes
 
     def place(self, fakes: Sequence[Any]) -> None:
         """Placeholders for the module's inputs, and for the tensors that it holds itself."""
@@ -90,14 +90,15 @@ class ModuleRunner:
         return TRACED_FORMS.get(node.target, node.target)
 
     def versions(self, out: Any) -> int | None:
-        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor
-        subclass, as fake tensors are.
+        """How often `out` has been written.
+
+        Some of torch's operators do not write to `out` where it is a tensor subclass, such as a fake tensor.
         """
         written = isinstance(out, torch.Tensor) and out.numel()
         return self.recorder.find(out).memory.version if written else None
 
     def write_out(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
-        """Where the operator left `out` alone: its result without `out`, copied there."""
+        """Where the operator did not write to `out`: the result without `out` is copied into it."""
         out = kwargs["out"]
         if node.target in LEAVE_OUT_ALONE:
             made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})

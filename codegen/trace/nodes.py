@@ -1,7 +1,7 @@
-"""Nodes of a traced graph: what all parts that read or change such a graph ask.
+"""Nodes of a traced graph: functions for all code that reads or changes such a graph.
 
 In:  nodes of a functional ATen graph.
-Out: whether a node has an effect; the graph without the nodes that nobody uses; numbers that depend on sizes.
+Out: whether a node has an effect; the graph without unused nodes; numbers that depend on sizes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.trace.draws import draw
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """A number that depends on sizes, as an argument of a node. (fx takes a bare one for a mistake.)"""
+    """A number that depends on sizes, as an argument of a node. fx refuses a bare one."""
 
     value: Any
 
@@ -35,7 +35,7 @@ def drop_unused(graph: fx.Graph) -> None:
 
 
 def is_effect(node: fx.Node) -> bool:
-    """Writes, draws random numbers, or raises: stays, and stays in order."""
+    """Whether the node writes, draws random numbers, or raises: it stays in the graph, in order."""
     target = node.target
     if target is draw or is_check(target):
         return True

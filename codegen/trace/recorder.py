@@ -1,8 +1,8 @@
 """The mode that records ATen calls as nodes of a graph.
 
 In:  calls on fake tensors, below autograd and composite operators.
-Out: a functional graph: some calls are rewritten (`codegen.rewrite.table`), the others are recorded; writes in place
-     become functional values (`functionalise.py`).
+Out: a functional graph. Some calls are rewritten (`codegen.rewrite.table`), the others are recorded; in-place
+     writes become functional values (`functionalise.py`).
 
     x.add_(1); y = silu(x)   ->   add = add(x, 1); sigmoid = sigmoid(add); mul = mul(add, sigmoid)
 """
@@ -38,14 +38,14 @@ from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes
 aten = torch.ops.aten
 
 
-#: operators whose kernels call products of matrices, which autocast sees too
+#: operators whose kernels call matrix products; autocast applies to these calls, too
 CASTS_INSIDE = frozenset(
     (aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten._trilinear.default)
 )
 #: operators that eager refuses under deterministic algorithms
 NOT_DETERMINISTIC = frozenset((aten.put_.default, aten.put.default))
 ZERO = aten._efficientzerotensor.default
-ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
+ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # number of arguments of which one zero is enough
 
 
 # --- the recording mode -----------------------------------------------------------------------------------
@@ -62,10 +62,10 @@ class Recorder(TorchDispatchMode):
         self.memories = Memories(self.emit)
         self.tracked: dict[
             int, Tracked
-        ] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
+        ] = {}  # by id; `Tracked.tensor` keeps the tensor alive, so its id is not reused
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
-        self.under_autocast = False  # the call that runs; inside of it torch says no
+        self.under_autocast = False  # whether the running call is; inside of it torch reports False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -113,7 +113,7 @@ class Recorder(TorchDispatchMode):
         return value
 
     def emit(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
-        """Append a call whose arguments are nodes; its value is computed here."""
+        """Appends a call whose arguments are nodes, and computes its value."""
         values = fx.node.map_arg((args, kwargs), lambda node: node.meta["val"])
         if func is operator.getitem:
             value = values[0][0][values[0][1]]
@@ -134,9 +134,9 @@ class Recorder(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if not isinstance(func, OpOverload):
-            raise UntraceableError(f"a call of {func}, which is no ATen operator")
+            raise UntraceableError(f"a call of {func}, which is not an ATen operator")
         if func in CASTS_INSIDE and self.under_autocast:
-            raise UntraceableError(f"a call of {func} under autocast, which casts inside of it")
+            raise UntraceableError(f"a call of {func} under autocast: its kernel casts inside")
         if func in NOT_DETERMINISTIC and torch._C._get_deterministic_algorithms():
             raise UntraceableError(f"a call of {func} under deterministic algorithms")
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
@@ -149,8 +149,10 @@ class Recorder(TorchDispatchMode):
         return result
 
     def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
-        """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the
-        other factor is infinite. torch keeps such tensors without memory; a graph has ordinary zeros.
+        """Tensors that autograd knows to be zero (the derivative of `sign`), and products with them.
+
+        The product is zero even where the other factor is infinite. torch keeps such tensors without memory;
+        a graph has ordinary zeros.
         """
         with self:
             if func is ZERO:
@@ -179,9 +181,7 @@ class Recorder(TorchDispatchMode):
         return self.laid_out(func, args, kwargs, result)
 
     def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        """What a rewriting computed, with the strides that the operator itself gives where these are known
-        and others.
-        """
+        """The result of a rewriting, with the operator's own strides where they are known and different."""
         if func not in SHAPE_RULES or (func._schema.is_mutable and behaviour_of(func).handle != "mixed"):
             return result
         own = run_rule(self.mode, func, args, kwargs)
@@ -199,19 +199,19 @@ class Recorder(TorchDispatchMode):
     def record_query(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
+        """A question about a tensor (its device, its layout): the graph has nothing to compute."""
         return run_rule(self.mode, func, args, kwargs)
 
     def record_check(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Raises where the values are not as they should be, when the graph runs."""
+        """A check that raises when the graph runs, if the values are wrong."""
         self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, None)
 
     def record_composite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Called by a rewriting below autograd, where composite operators are not taken apart by themselves."""
+        """A composite operator that a rewriting calls below autograd, where nothing else decomposes it."""
         with self:
             return func.decompose(*args, **kwargs)
 
@@ -250,8 +250,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def undone(self, func: OpOverload, turned: Tracked) -> torch.Tensor | None:
-        """`func` of views of what `func` made: the same views of what that was before. (Its real part is a
-        part of its memory again.)
+        """`func` on views of a result of `func`: the same views of the original tensor.
+
+        The real part of `x.conj().conj()` is a part of the memory of `x`.
         """
         views: list[ViewCall] = []
         while turned.view is None or turned.view.func is not func:
@@ -284,9 +285,7 @@ class Recorder(TorchDispatchMode):
     def record_constant(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or
-        returned.
-        """
+        """`torch.tensor(...)`: each run of the graph makes a tensor that may be written or returned."""
         if isinstance(args[0], FakeTensor):
             return self.record_identity(func, behaviour, args, kwargs)
         result = run_rule(self.mode, func, args, kwargs)
@@ -338,8 +337,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
-        """Tensors that are given for the results: what most operators do where such a tensor is an operand
-        too, only eager knows.
+        """Raises where `out=` shares memory with an operand.
+
+        Only eager knows what most operators do then.
         """
         if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
             return
@@ -350,7 +350,7 @@ class Recorder(TorchDispatchMode):
     def run_writing(
         self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The call on the fake tensors: raises eager's errors, and resizes what it writes to."""
+        """The call on the fake tensors: it raises eager's errors, and resizes the tensors that it writes to."""
         layouts = [(target.shape, target.stride()) for target in targets]
         result = run_rule(self.mode, func, args, kwargs)
         for target, layout in zip(targets, layouts):
@@ -359,14 +359,17 @@ class Recorder(TorchDispatchMode):
         return result
 
     def start_anew(self, func: OpOverload, target: torch.Tensor, size: torch.Size) -> None:
-        """`target` was resized to hold the result: nothing is lost where it was empty and is the graph's own."""
+        """`target` was resized for the result.
+
+        Nothing is lost where it was empty and made by the graph itself.
+        """
         tracked = self.find(target)
         if tracked.memory.placeholder is not None or tracked.parent is not None or size.numel():
             raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
         self.track(target, tracked.node)
 
     def write_results(self, targets: list[Any], made: Any) -> None:
-        """The tensors that were computed go to those that were given."""
+        """Writes the computed tensors to the given ones."""
         for target, value in zip(targets, made):
             check_cast(value, target)
             self.memories.write(self.find(target), self.memories.current(self.find(value)))
@@ -374,8 +377,9 @@ class Recorder(TorchDispatchMode):
     def record_mixed(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """New results, and besides some arguments are written: the functional form has those values as its
-        last results.
+        """An operator with new results that also writes some arguments.
+
+        The last results of its functional form are the written values.
         """
         functional = behaviour.functional
         assert functional is not None
@@ -390,7 +394,7 @@ class Recorder(TorchDispatchMode):
     def record_relayout(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """`x.t_()`: from now on the tensor is a view of what it was, which a twin stands for."""
+        """`x.t_()`: from now on the tensor is a view of its former self, which a twin stands for."""
         functional, tensor = behaviour.functional, args[0]
         assert functional is not None
         former = self.find(tensor)
@@ -399,7 +403,7 @@ class Recorder(TorchDispatchMode):
         twin = run_rule(self.mode, aten.alias.default, (tensor,), {})
         former.tensor = twin
         self.tracked[id(twin)] = former
-        for node in self.graph.nodes:  # what was computed has the former layout
+        for node in self.graph.nodes:  # earlier nodes have the former layout
             node.meta["val"] = with_twin(node.meta.get("val"), tensor, twin)
         if functional is aten.detach.default:
             self.track_view(tensor, self.memories.current(former), former, None)
@@ -412,7 +416,7 @@ class Recorder(TorchDispatchMode):
     def record_resize(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """To the size that it has: nothing to do."""
+        """A resize to the present size does nothing."""
         if kwargs.get("memory_format") is None and list(args[0].shape) == list(args[1]):
             return args[0]
         raise UntraceableError(f"a resize of a tensor of size {list(args[0].shape)} to {list(args[1])}")
@@ -424,8 +428,9 @@ class Recorder(TorchDispatchMode):
 
 
 def is_symbolic_batch_norm(func: OpOverload, args: tuple[Any, ...]) -> bool:
-    """`torch.batch_norm` calls this operator where sizes are symbols; in eager another one, which says
-    nothing of the statistics that it writes.
+    """Whether this is the batch norm operator that `torch.batch_norm` calls on symbolic sizes.
+
+    Eager calls another operator, which does not tell autograd that it writes the statistics.
     """
     return func is aten._native_batch_norm_legit.default and any(
         type(n) is torch.SymInt for n in args[0].shape
@@ -437,7 +442,7 @@ UNDOES_ITSELF = (aten._conj.default, aten._neg_view.default)
 
 
 def returned(func: OpOverload, targets: list[Any]) -> Any:
-    """What an operator returns that was given the tensors for its results."""
+    """The return value of an operator that got the tensors for its results."""
     count = len(func._schema.returns)
     return tuple(targets) if count > 1 else targets[0] if count else None
 

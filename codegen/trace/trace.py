@@ -1,12 +1,12 @@
 """Tracing: a graph of torch calls becomes a functional graph of ATen operators.
 
 In:  `fx.GraphModule` at the level of torch calls, and its inputs (real or fake tensors, numbers).
-Out: `Trace`: an `fx.Graph` of ATen overloads with `meta["val"]`, what its inputs and outputs are.
+Out: `Trace`: an `fx.Graph` of ATen overloads with `meta["val"]`, its inputs and its outputs.
 
     relu(x @ w + b)   ->   mm = aten.mm(x, w); add = aten.add(mm, b); relu = aten.relu(add)
 
-`module_runner.py` calls the module's nodes on fake tensors, `recorder.py` sees every ATen call below them. What
-writes in place leave in a graph input is copied there at the end of the graph.
+`module_runner.py` calls the module's nodes on fake tensors; `recorder.py` sees every ATen call below them. At
+the end of the graph, the written contents of a graph input are copied into it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ aten = torch.ops.aten
 
 @dataclass(slots=True)
 class Trace:
-    """`graph` has no output node yet. `inputs` are the fake tensors (or numbers) of the placeholders,
-    `lifted` the module's own tensors that were made placeholders after the module's; `outputs` are what the
-    module returned.
+    """A traced graph; `graph` has no output node yet.
+
+    `inputs` are the fake tensors (or numbers) of the placeholders. `lifted` are the module's own tensors;
+    their placeholders come after those of the inputs. `outputs` are the return values of the module.
     """
 
     recorder: Recorder
@@ -48,15 +49,16 @@ class Trace:
 
     @property
     def written(self) -> list[Tracked]:
-        """Graph inputs whose memory was written."""
+        """The graph inputs whose memory was written."""
         return [
             tracked for tracked in self.recorder.memories.written if tracked.memory.placeholder is not None
         ]
 
     @property
     def seen_writes(self) -> list[Tracked]:
-        """Those of written inputs that require grad by now, in grad mode. (An optimizer writes to parameters
-        without.)
+        """The written inputs that require grad now, in grad mode.
+
+        An optimizer writes to parameters outside of grad mode.
         """
         return [
             tracked
@@ -66,7 +68,7 @@ class Trace:
 
     @property
     def changes(self) -> dict[str, int]:
-        """By the name of a written input, how often eager raises its version."""
+        """Name of a written input -> how often eager raises its version."""
         memories = [tracked.memory for tracked in self.written]
         return {memory.placeholder.name: memory.changes for memory in memories if memory.placeholder}
 
@@ -88,9 +90,7 @@ class Trace:
                 raise UntraceableError("a write to an expanded input")
 
     def copy_back(self, outside: Sequence[Tracked] = ()) -> None:
-        """Append the copies into the inputs that were written, but for those that are copied outside of the
-        graph.
-        """
+        """Appends the copies into the written inputs, except the inputs that are copied outside of the graph."""
         self.check_writes()
         for tracked in self.written:
             if tracked in outside:
@@ -101,9 +101,11 @@ class Trace:
             self.recorder.append(aten.copy_.default, (placeholder, final), {}, placeholder.meta["val"])
 
     def output_node(self, value: Any, shared: Container[int] = ()) -> Any:
-        """The node of an output: the placeholder itself where the output is the input itself, views of the
-        placeholder where it is on an input's memory (which by now contains what was written). `shared`:
-        memories that several outputs are on.
+        """The node of an output.
+
+        It is the placeholder where the output is an input. It is views of the placeholder where the output is
+        on the memory of an input, which contains the written values by then. `shared`: memories of several
+        outputs.
         """
         if not isinstance(value, torch.Tensor):
             return value
@@ -121,7 +123,7 @@ class Trace:
         return self.recorder.memories.rebuild(tracked, placeholder)
 
     def output_nodes(self, values: Sequence[Any]) -> list[Any]:
-        """`y.detach()` is computed by the node of `y`, but it is a tensor of its own."""
+        """The nodes of all outputs. `y.detach()` has the node of `y`, but it is a separate tensor."""
         nodes: list[Any] = []
         owners: dict[fx.Node, Any] = {}
         tensors = {id(value): value for value in values if isinstance(value, torch.Tensor)}
@@ -135,15 +137,16 @@ class Trace:
         return nodes
 
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
-        """Close the graph with these outputs (nodes, numbers, None) and drop what nobody uses."""
+        """Closes the graph with these outputs (nodes, numbers, None) and drops unused nodes."""
         self.graph.output(tuple(map(as_argument, outputs)))
         drop_unused(self.graph)
         return self.graph
 
 
 def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trace:
-    """Run the module's graph on the fake twins of `inputs` and record it. Raises UntraceableError, or what
-    the operators raise.
+    """Runs the module's graph on the fake twins of `inputs` and records it.
+
+    Raises UntraceableError, or the error of an operator.
     """
     recorder = Recorder(mode)
     runner = ModuleRunner(module, recorder)
@@ -153,9 +156,9 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
         with (
             recorder,
             torch.set_grad_enabled(torch.is_grad_enabled()),
-        ):  # the module may switch the mode: only inside
+        ):  # if the module switches the mode, it does so inside only
             outputs = runner.run()
         for output in outputs:
             if isinstance(output, torch.Tensor) and (output.is_conj() or output.is_neg()):
-                raise UntraceableError("a result that is conjugated or negated by a bit")
+                raise UntraceableError("a lazily conjugated or negated result")
         return Trace(recorder, fakes, runner.lifted, outputs)
