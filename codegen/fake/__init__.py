@@ -1,3 +1,5 @@
-"""In:  operators on tensors without data.
-Out: what their results look like.
+"""Fake tensors: tensors without data.
+
+In:  operators on tensors without data.
+Out: the layouts of their results.
 """

@@ -1,4 +1,4 @@
-"""Fake tensors: what a tensor looks like without its data.
+"""Fake tensors: the layout of a tensor without its data.
 
 In:  `torch._subclasses.FakeTensor`s of one `FakeMode` (`codegen.fake.twins` makes them of real tensors).
 Out: ATen operators called on them compute sizes, strides and dtypes only.
@@ -8,13 +8,12 @@ Out: ATen operators called on them compute sizes, strides and dtypes only.
     with mode:
         (x @ x.t()).shape                         # torch.Size([3, 3]), nothing was computed
 
-torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the
-decorator that
-`TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So
-`FakeMode` is a subclass that fills the attributes itself, opts out of that decorator, and has its own
-dispatch: ask our shape rules (`codegen.fake.shapes`), else run the operator's meta kernel, and wrap what comes
-out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake`
-is given others: the rules of `codegen.fake.symbolic` run what touches those.
+torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, and again at its first dispatch (by a
+decorator that `TorchDispatchMode` puts around `__torch_dispatch__`). Most operators then import
+`symbolic_shapes` (0.3 s). So `FakeMode` is a subclass that fills the attributes itself, turns that decorator
+off, and has its own dispatch. It asks our shape rules (`codegen.fake.shapes`), else it runs the operator's
+meta kernel, and wraps the results. It still is a `FakeTensorMode` for `isinstance`. Sizes are static, unless
+`to_fake` gets symbols: then the rules of `codegen.fake.symbolic` run the operators on them.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ ON_CPU = (None, CPU, "cpu")
 
 
 class SymbolicRules(Protocol):
-    """What a mode asks where sizes and numbers may be symbols."""
+    """The functions that a mode calls where sizes and numbers may be symbols."""
 
     def is_symbolic(self, values: Any) -> bool: ...
 
@@ -72,8 +71,9 @@ class SymbolicRules(Protocol):
 
 
 class FakeMode(FakeTensorMode):
-    """A `FakeTensorMode` without `torch._dynamo` behind it. One for each translation; not shared between
-    threads.
+    """A `FakeTensorMode` that does not import `torch._dynamo`.
+
+    Each translation has its own; threads do not share it.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,9 @@ class FakeMode(FakeTensorMode):
         self.fake_tensor_converter = FakeTensorConverter(copy_data=False, export=False)
         self.static_shapes = True
         self.shape_env = None
-        self.symbolic: SymbolicRules | None = None  # where it has symbols: `codegen.fake.symbolic.use_sizes`
+        self.symbolic: SymbolicRules | None = (
+            None  # set by `codegen.fake.symbolic.use_sizes`
+        )
         self.allow_scalar_outputs = False
         self._allow_unsafe_data_ptr_access = True
         self.allow_meta = False
@@ -97,16 +99,17 @@ class FakeMode(FakeTensorMode):
         self._mode_key = torch._C._TorchDispatchModeKey.FAKE
         self.nt_tensor_id_initial_count = 0
         self.nt_tensor_id_counter = 0
-        self.epoch = 0  # asked by what fake tensors remember of their values
+        self.epoch = 0  # torch's cache of known values reads it
         self.templates: dict[torch.device, dict[str, Any]] = {}
         self.tried: set[Any] = set()  # kinds of calls on symbolic sizes that eager accepts
-        self.has_drawn = False  # some operator took random numbers
+        self.has_drawn = False  # whether an operator drew random numbers
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
     def forget_tensors(self) -> None:
-        """Which real tensors the fake ones stand for. (`torch.utils.swap_tensors` refuses a tensor that has
-        weak references.)
+        """Forgets which real tensors the fake ones stand for.
+
+        `torch.utils.swap_tensors` refuses a tensor that has weak references.
         """
         self.memo.clear()
         self.storages.clear()
@@ -133,13 +136,13 @@ class FakeMode(FakeTensorMode):
         return result
 
     def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The meta kernel's own results: plain tensors on the meta device, or arguments themselves."""
+        """The meta kernel's own results: plain tensors on the meta device, or the arguments themselves."""
         was_inside = self.in_kernel_invocation
         with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
             self.in_kernel_invocation = True
             torch._C._set_meta_in_tls_dispatch_include(True)
-            # not needed here, and torch's imports torch.distributed.tensor (0.5 s) where it gets a fake
-            # tensor
+            # torch's kernel for this key imports torch.distributed.tensor (0.5 s) for fake tensors, and views
+            # and versions need no tracking here
             torch._C._dispatch_tls_set_dispatch_key_excluded(torch._C.DispatchKey.ADInplaceOrView, True)
             try:
                 return func(*args, **kwargs)
@@ -152,12 +155,13 @@ class FakeMode(FakeTensorMode):
             return self.make(meta, device)
 
     def like(self, fake: FakeTensor) -> FakeTensor:
-        """A new tensor of the same layout on memory of its own."""
+        """A new tensor of the same layout on its own memory."""
         return self.new(Spec(tuple(fake.shape), tuple(fake.stride()), fake.dtype), fake._fake_device)
 
     def make(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
-        """`FakeTensor(self, meta, device)` in a quarter of its time: what its constructor sets in Python is
-        copied from one made before.
+        """`FakeTensor(self, meta, device)` in a quarter of the time.
+
+        The attributes that its constructor sets in Python are copied from an earlier tensor.
         """
         template = self.templates.get(device)
         if template is None:
@@ -177,7 +181,7 @@ class FakeMode(FakeTensorMode):
 
 @functools.cache
 def draws(func: OpOverload) -> bool:
-    """Whether the operator takes random numbers from a generator."""
+    """Whether the operator draws random numbers from a generator."""
     return torch.Tag.nondeterministic_seeded in func.tags
 
 
@@ -189,9 +193,11 @@ def fake_mode() -> FakeMode:
 
 @functools.cache
 def keep_dynamo_out() -> None:
-    """Many of torch's Python reference kernels (they are the meta kernels of most operators) are wrapped by
-    `torch._disable_dynamo`, which imports `torch._dynamo` at the first call unless the function carries the
-    answer already. Give it: the function itself.
+    """Marks torch's functions so that they do not import `torch._dynamo`.
+
+    Many of torch's Python reference kernels (the meta kernels of most operators) are wrapped by
+    `torch._disable_dynamo`. It imports `torch._dynamo` at the first call, unless the function already carries
+    its wrapped form. So each function gets itself as this form.
     """
     marker = torch._compile._disable_dynamo(lambda: None).__code__
     seen: set[int] = set()
@@ -232,7 +238,7 @@ def rule(*funcs: OpOverload) -> Callable[[Rule], Rule]:
 
 @functools.cache
 def rule_of(func: OpOverload) -> Rule:
-    """How the operator runs on fake tensors: decided once for each operator."""
+    """How the operator runs on fake tensors, decided once for each operator."""
     if func in RULES:
         return RULES[func]
     if func in SHAPE_RULES:
@@ -246,8 +252,9 @@ def _is_written_list(argument: Any) -> bool:
 
 
 def counting_writes(rule: Rule, places: list[int]) -> Rule:
-    """Writes to lists of tensors (`torch._foreach_add_`) are not counted by the tensors, as they are in
-    eager.
+    """Counts the writes to lists of tensors (`torch._foreach_add_`).
+
+    Fake tensors do not count them; eager does.
     """
 
     def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -261,7 +268,7 @@ def counting_writes(rule: Rule, places: list[int]) -> Rule:
 
 
 def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operator on fake tensors of `mode`, which is the innermost mode."""
+    """Runs the operator on fake tensors of `mode`, which is the innermost mode."""
     symbolic = mode.symbolic
     if symbolic is not None and (symbolic.is_symbolic(args) or symbolic.is_symbolic(kwargs.values())):
         return func(*args, **kwargs)
@@ -281,7 +288,7 @@ def general_rule_of(func: OpOverload) -> Rule:
     if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-        # its body called as a meta kernel would do, but imports torch.distributed.tensor first, 0.2 s
+        # a call of it as a meta kernel would give the same, but imports torch.distributed.tensor (0.2 s)
         return run_decomposed
     if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
@@ -299,29 +306,32 @@ def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:
 def common_device(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> torch.device:
-    """The device of the results. A zero-dim CPU tensor gives way to any other; all tensors must be of this
-    mode.
+    """The device of the results.
+
+    Any other device wins over the device of a zero-dim CPU tensor. All tensors must belong to this mode.
     """
     found: torch.device | None = None
     for tensor in tensors_in((*args, *kwargs.values())):
         if not (isinstance(tensor, FakeTensor) and tensor.fake_mode is mode):
             raise UnsupportedTensor(
-                f"{func} was called with a tensor that is no fake tensor of this mode: {type(tensor)}"
+                f"{func} was called with a tensor that is not a fake tensor of this mode: {type(tensor)}"
             )
         if found is None or (found.type == "cpu" and tensor._fake_device != found):
             found = tensor._fake_device
     return found or CPU
 
 
-LARGE = 1 << 20  # elements
+LARGE = 1 << 20  # elements of zeros; an operator is not run on more
 NOT_OF_ZEROS = frozenset(
     [torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output]
 )
 
 
 def run_shape_rule(func: OpOverload) -> Rule:
-    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer,
-    or eager's own error. (Not where it draws numbers, or where the result depends on values.)
+    """Results by our own shape rule.
+
+    Where the rule is not sure, the operator runs on real zeros, for eager's own answer or error. It does not
+    run on zeros if it draws random numbers or if its result depends on values.
     """
     shape_rule, general = SHAPE_RULES[func], general_rule_of(func)
     on_zeros = run_on_zeros if NOT_OF_ZEROS.isdisjoint(func.tags) else general
@@ -357,8 +367,9 @@ def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
 
 
 def run_prim(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Elementwise prims take zero-dim CPU tensors beside others; their meta kernels tell them by the device,
-    which is another one there.
+    """Elementwise prims, which take zero-dim CPU tensors together with other tensors.
+
+    Their meta kernels recognise such a tensor by its device, which is another one there.
     """
     shapes = {value.shape for value in args if isinstance(value, torch.Tensor) and value.dim()}
     if len(shapes) == 1:
@@ -369,8 +380,9 @@ def run_prim(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
 
 def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Constructors, `*_like`, `_to_copy`: the device is an argument; the meta kernel gets the meta device in
-    its place.
+    """Constructors, `*_like` and `_to_copy`, which have the device as an argument.
+
+    The meta kernel gets the meta device in its place.
     """
     device = kwargs.get("device")
     positional = next((i for i, value in enumerate(args) if isinstance(value, torch.device)), None)
@@ -388,14 +400,15 @@ def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwa
 
 
 def run_decomposed(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A composite operator that has no meta kernel of its own: its body, on fake tensors."""
+    """A composite operator without a meta kernel: its body runs on fake tensors."""
     with mode:
         return func.decompose(*args, **kwargs)
 
 
 def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the operator on real zeros and look at the result. Never for what draws random numbers or changes
-    sizes in place.
+    """Runs the operator on real zeros and takes the layout of the result.
+
+    Operators that draw random numbers or change sizes in place are refused.
     """
     unsafe = torch.Tag.nondeterministic_seeded in func.tags or torch.Tag.inplace_view in func.tags
     if unsafe or func.namespace not in ("aten", "prims"):
@@ -422,7 +435,7 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
     def to_fake_again(value: Any) -> Any:
         if isinstance(value, (bool, int, float)):
-            raise DataDependentOutputException(func)  # the zeros' own, as far as anybody knows
+            raise DataDependentOutputException(func)  # a value of the zeros, not of the program
         if isinstance(value, torch.Tensor):
             itself = next((fake for zeros, fake in twins if zeros is value), None)
             meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
@@ -462,14 +475,16 @@ def raise_dynamic_shape(
 rule(aten.item.default)(raise_data_dependent)
 
 
-SUM, MAXIMUM = 0, 2  # of the modes of embedding_bag
+SUM, MAXIMUM = 0, 2  # modes of embedding_bag
 BAG_ARGUMENTS = ((4, "mode"), (7, "include_last_offset"))
 
 
 @rule(aten._embedding_bag.default, aten._embedding_bag_forward_only.default)
 def run_embedding_bag(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What torch's meta kernel has otherwise: sums of bfloat16 rows are as fast as those of float16, and
-    leave as little behind for the backward; the last two results without a backward.
+    """Differs from torch's meta kernel in two points.
+
+    In eager, sums of bfloat16 rows take the fast path of float16, and keep as little for the backward. A call
+    without a backward has other sizes of its last two results.
     """
     weight, *rest = args
     device = common_device(mode, func, args, kwargs)
@@ -487,9 +502,9 @@ def run_embedding_bag(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], k
         return sums if is_wide else sums.to(weight.dtype), bag_of_index, counts, largest
 
 
-# The size of its workspace is known to the library that it calls alone.
+# Only the library that it calls knows the size of its workspace.
 rule(aten.mkldnn_rnn_layer.default)(run_on_zeros)
-# Their order of the dims is the library's.
+# The library decides the order of the dims of their results.
 prims = torch.ops.prims
 rule(prims.fft_c2r.default, prims.fft_r2c.default, prims.fft_c2c.default)(run_on_zeros)
 rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take an `out` of any dtype
@@ -506,7 +521,7 @@ def run_index(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
 
 @rule(aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default)
 def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`torch.tensor(...)` made a real tensor; the fake twin remembers it in `.constant`."""
+    """`torch.tensor(...)` made a real tensor; the fake twin keeps it in `.constant`."""
     (tensor,) = args
     if isinstance(tensor, FakeTensor):
         return tensor
@@ -517,8 +532,10 @@ def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
 @rule(aten.permute.default)
 def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """torch's own kernel asks the Python object for its layout on the way, which imports
-    `torch.distributed.tensor` and sympy.
+    """Permutes the sizes and strides directly.
+
+    torch's own kernel reads the layout of the Python object, which imports `torch.distributed.tensor` and
+    sympy.
     """
     tensor, dims = args
     rank = tensor.dim()
@@ -536,9 +553,10 @@ def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs:
 
 @rule(aten._unpack_dual.default)
 def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Asked below autograd by the text of a tensor, which torch makes of each argument that an overload does
-    not take. There no tensor has a tangent; torch's own kernel fails, and the switch that it leaves behind
-    poisons the thread.
+    """Returns the tensor without a tangent: below autograd no tensor has one.
+
+    torch calls this operator for the text of a tensor, for each argument that an overload does not accept.
+    Its own kernel fails there, and leaves a switch behind that breaks later calls in the thread.
     """
     return args[0], None
 

@@ -1,10 +1,9 @@
-"""Fake tensors whose values are known: those of `torch.tensor(...)`, and what is computed from them alone.
+"""Fake tensors whose values are known: results of `torch.tensor(...)`, and results computed from these alone.
 
 In:  an operator, its arguments and its fake result.
-Out: the result's `.constant`, a real tensor; operators that take numbers from tensors read it.
+Out: the result's `.constant`, a real tensor; operators that read numbers from tensors use it.
 
-`x.view(torch.div(x.size(0), 2, rounding_mode="trunc"), -1)` needs the value of a tensor that no run computes
-otherwise.
+`x.view(torch.div(x.size(0), 2, rounding_mode="trunc"), -1)` needs the value of such a tensor.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 aten = torch.ops.aten
-FEW = 16  # elements of a result whose values are kept
+FEW = 16  # most elements of a result whose values are kept
 UNDEFINED = (aten.empty_like.default, aten.new_empty.default, aten.new_empty_strided.default)
 
 
@@ -31,14 +30,15 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
 
 
 def is_still_constant(tensor: Any) -> bool:
-    """Whether it is known what the tensor holds: nothing was written to it, or to a view of it, since it was
-    made.
+    """Whether the contents of the tensor are known.
+
+    They are not if something was written to it or to a view of it.
     """
     return tensor.constant is not None and not tensor.is_inference() and tensor._version == 0
 
 
 def can_be_known(result: Any, args: tuple[Any, ...]) -> bool:
-    """Asked after each operator, and nearly always answered by the first argument."""
+    """Whether the values may be known. It runs after each operator; the first argument nearly always decides."""
     for value in args:
         if type(value) is FakeTensor and value.constant is None:
             return False
@@ -51,8 +51,9 @@ def can_be_known(result: Any, args: tuple[Any, ...]) -> bool:
 def remember_values(
     func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: FakeTensor
 ) -> None:
-    """Compute the result where all tensors among the arguments are constants, or, of pointwise operators, all
-    are numbers.
+    """Computes the result where all tensors among the arguments are constants.
+
+    A pointwise operator may have no tensor argument at all.
     """
     leaves = pytree.tree_leaves((args, kwargs))
     if any(isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) for value in leaves):

@@ -1,14 +1,13 @@
-"""torch's questions about symbols, answered for plain numbers without importing what knows symbols.
+"""torch's questions about symbols, answered for plain numbers without an import of the module for symbols.
 
 In:  a block in which torch's rules run on sizes that are ints.
-Out: in the block, `from torch.fx.experimental.symbolic_shapes import guard_or_false`, which torch's functions
-     do when they are called, finds a stand-in, where nobody has imported that module yet: it brings sympy,
-     0.4 s at the first convolution, attention or assignment to a slice of a process.
+Out: in the block, `from torch.fx.experimental.symbolic_shapes import guard_or_false` finds a stand-in, unless
+     that module has been imported already. torch's functions have such imports in their bodies. The module
+     would import sympy: 0.4 s at the first convolution, attention or assignment to a slice of a process.
 
     with PLAIN_NUMBERS: torch._check(True)      ->      expect_true(True) is True
 
-Whatever else is asked of the stand-in is asked of the module itself: it is imported, and from then on there
-is no stand-in.
+For any other attribute, the stand-in imports the module itself. From then on there is no stand-in.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from typing import Any
 
 PACKAGE, LAST = "torch.fx.experimental", "symbolic_shapes"
 NAME = f"{PACKAGE}.{LAST}"
-#: asked of all modules: by each `from ... import` of what may be a package, by `inspect`, by `unittest`
+#: attributes that are read of every module: by `from ... import` (is it a package?), `inspect`, `unittest`
 LACKING = frozenset(["__path__", "__file__", "__warningregistry__"])
 
 
 class StandIn(types.ModuleType):
-    """In the place of the module while it is not imported."""
+    """Stands in the place of the module while that is not imported."""
 
     def __getattr__(self, name: str) -> Any:
         if name in LACKING:
@@ -44,11 +43,11 @@ def real() -> Any:
     return importlib.import_module(NAME)
 
 
-# --- what plain numbers answer ----------------------------------------------------------------------------
+# --- answers for plain numbers ----------------------------------------------------------------------------
 
 
 def itself(name: str, kinds: tuple[type, ...] = (bool,)) -> Callable[..., Any]:
-    """What is no symbol is what it is."""
+    """A function that returns its argument where that is no symbol."""
 
     def ask(value: Any, *rest: Any, **keywords: Any) -> Any:
         return value if type(value) in kinds else getattr(real(), name)(value, *rest, **keywords)
@@ -101,12 +100,13 @@ STAND_IN = StandIn(NAME)
 # --- the block --------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
-_inside = 0  # blocks that have begun, of all threads
+_inside = 0  # number of blocks that run now, of all threads
 
 
 def put_in() -> None:
-    """As an import does, under its name and as an attribute of its package: another thread may import it
-    meanwhile, in any form.
+    """Enters the stand-in as an import would: under its name, and as an attribute of its package.
+
+    Another thread may import the module at the same time, in any form.
     """
     if sys.modules.setdefault(NAME, STAND_IN) is STAND_IN:
         setattr(importlib.import_module(PACKAGE), LAST, STAND_IN)
@@ -119,7 +119,7 @@ def take_out() -> None:
 
 
 class PlainNumbers:
-    """Blocks nest."""
+    """A block with the stand-in; such blocks may nest."""
 
     def __enter__(self) -> None:
         global _inside

@@ -1,21 +1,20 @@
-"""Sizes as symbols: torch's `ShapeEnv`, without what it drags in.
+"""Sizes as symbols: torch's `ShapeEnv` without its expensive imports.
 
 In:  ints that may change between calls (sizes of inputs, int arguments).
 Out: `SizeEnv`: a `SymInt` for each. A program that asks which of two sizes is larger gets the answer for the
-     present values; the question becomes one of `env.guards`, a condition (sympy) under which the answer
+     present values. The question becomes one of `env.guards`: a condition (sympy) under which the answer
      stays the same.
 
     env = new_size_env(); n = env.new_size(5, "x.size(0)");  n > 3   ->   True, and env.guards == [s0 > 3]
 
-Unbacked symbols (`u0`, of `x.item()` or the rows of `x[mask]`) have no present value: a question about one is
-answered where it follows from what is known of it, else `env.undecided` says what is raised. Where torch goes
-on with a likely answer (no size is 1, strides are dense), that is one of `env.assumptions`: whoever runs the
-graph has to see that it holds.
+Unbacked symbols (`u0`, of `x.item()` or the rows of `x[mask]`) have no present value. A question about one is
+answered where the known facts decide it; else `env.undecided` makes the exception. Where torch would take a
+likely answer (no size is 1, strides are dense), this is one of `env.assumptions`: the code that runs the
+graph has to check that it holds.
 
-`ShapeEnv` imports `torch._dynamo` in its constructor, for each new symbol, and to find the user's line behind
-a guard. Here symbols are made by hand, and who drives the environment says which line is the user's
-(`env.user_line`). Importing this module costs 0.3 s (sympy), so it is imported where the first symbol is
-needed.
+`ShapeEnv` imports `torch._dynamo` in its constructor, for each new symbol, and when it looks for the user's
+line of a guard. Here symbols are made by hand, and the owner of the environment names the user's line
+(`env.user_line`). The import of this module costs 0.3 s (sympy), so it is done at the first symbol.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
-quiet = logging.getLogger(
-    "capture.size_env"
-)  # a question without an answer is an exception, and no news for the user
+# A question without an answer raises an exception: the user needs no log line of it.
+quiet = logging.getLogger("capture.size_env")
 quiet.setLevel(logging.CRITICAL)
 
 
 class SizeEnv(ShapeEnv):
-    """One for each translation. `lower_bounds` and `upper_bounds` are what the symbols were made under: the
-    caller guards them.
+    """The sizes of one translation.
+
+    The symbols hold within `lower_bounds` and `upper_bounds`; the caller guards these.
     """
 
     def __init__(self, unbacked_scalars: bool, unbacked_sizes: bool) -> None:
@@ -64,12 +63,10 @@ class SizeEnv(ShapeEnv):
         self._opaque = itertools.count()
         self.opaque_symbols: set[sympy.Symbol] = set()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
-        self.user_line: Any = (
-            None  # called where a guard is added; what it returns stands in the guard's `sloc`
-        )
-        self.owner: Any = None  # whoever drives the environment, for those who meet one of its symbols
-        self.assumptions: dict[Any, bool] = {}  # by condition on unbacked symbols: the answer that was taken
-        self.hypothesis: dict[Any, Any] = {}  # by unbacked symbol, the value that `under` supposes
+        self.user_line: Any = None  # called for each new guard: its result becomes the guard's `sloc`
+        self.owner: Any = None  # the object that uses the environment, to be found from its symbols
+        self.assumptions: dict[Any, bool] = {}  # condition on unbacked symbols -> the answer that was taken
+        self.hypothesis: dict[Any, Any] = {}  # unbacked symbol -> the value that `under` supposes
         self.undecided: Any = None  # makes the exception for a question that has no answer
 
     def new_size(
@@ -81,7 +78,7 @@ class SizeEnv(ShapeEnv):
         minimum: int | None = None,
         maximum: int | None = None,
     ) -> int | torch.SymInt:
-        """A size of a tensor: 0 and 1 stay numbers; sizes of one value share a symbol, unless `duck` is off."""
+        """A size of a tensor. 0 and 1 stay numbers; equal sizes share a symbol, unless `duck` is off."""
         if value in (0, 1):
             return value
         known = self.val_to_var.get(value) if duck else None
@@ -93,16 +90,15 @@ class SizeEnv(ShapeEnv):
         return self.wrap(symbol, value)
 
     def new_int(self, value: int, name: str) -> torch.SymInt:
-        """An int of the program: any value."""
+        """An int of the program; it may have any value."""
         return self.wrap(self._new_symbol(value, name, None, None, positive=None), value)
 
     def new_opaque(self, value: bool | float) -> torch.SymInt | torch.SymFloat | torch.SymBool:
-        """A number of which nothing is known but its present value."""
+        """A number of which only the present value is known."""
         kind = type(value)
         name = f"{'zf' if kind is float else 'so'}{next(self._opaque)}"
-        symbol = sympy.Symbol(
-            name, integer=None if kind is float else True, real=True
-        )  # 3.0 is an integer to sympy
+        # sympy takes 3.0 for an integer, so `integer` is left open for floats
+        symbol = sympy.Symbol(name, integer=None if kind is float else True, real=True)
         self.opaque_symbols.add(symbol)
         self.backed_var_to_val[symbol] = sympy.Float(value) if kind is float else sympy.Integer(value)
         self.var_to_sources[symbol] = []
@@ -118,7 +114,7 @@ class SizeEnv(ShapeEnv):
         return torch.SymInt(SymNode(expression, self, int, hint))
 
     def symbol_of(self, number: torch.SymInt | torch.SymFloat) -> sympy.Symbol:
-        """The symbol that `new_size`, `new_int` or `new_opaque` gave, whatever is known of it by now."""
+        """The symbol that `new_size`, `new_int` or `new_opaque` made, even if it is replaced by now."""
         return number.node._expr
 
     def _new_symbol(
@@ -142,7 +138,7 @@ class SizeEnv(ShapeEnv):
         return not expression.free_symbols <= self.backed_var_to_val.keys()
 
     def has_unbacked(self, value: Any) -> bool:
-        """Whether such a number is among arguments, or the sizes of tensors among them."""
+        """Whether the arguments contain an unbacked number, or a tensor with an unbacked size."""
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.is_unbacked(value.node.expr)
         if isinstance(value, torch.Tensor):
@@ -182,9 +178,7 @@ class SizeEnv(ShapeEnv):
         *,
         forcing_spec: bool = False,
     ) -> Any:
-        """What is known goes before what is likely; the latter is written down, each time that it is asked
-        for.
-        """
+        """Known facts come before likely answers; each likely answer is recorded as an assumption."""
         likely = size_oblivious or fallback_value is not None
         if not likely or not self.is_unbacked(orig_expr):
             return super().evaluate_expr(
@@ -211,8 +205,9 @@ class SizeEnv(ShapeEnv):
 
     @contextmanager
     def under(self, hypothesis: dict[Any, Any]) -> Iterator[None]:
-        """Unbacked symbols have these values wherever torch would take the likely answer. Nothing is learnt
-        meanwhile.
+        """In this block, unbacked symbols have these values wherever torch would take a likely answer.
+
+        The environment learns nothing in the block.
         """
         self.hypothesis = hypothesis
         try:
@@ -234,8 +229,9 @@ class SizeEnv(ShapeEnv):
         return bool(super().guard_or_defer_runtime_assert(orig_expr, msg, fx_node))
 
     def _set_replacement(self, a: sympy.Symbol, tgt: sympy.Expr, msg: str) -> None:
-        """A size that turns out to be a number computed by Python stays a symbol of its own: the graph has no
-        place for the other.
+        """A size that equals a number computed by Python stays a separate symbol.
+
+        The graph has no place for the symbol of the number.
         """
         if a in self.opaque_symbols or self.opaque_symbols.isdisjoint(tgt.free_symbols):
             super()._set_replacement(a, tgt, msg)
@@ -246,22 +242,24 @@ class SizeEnv(ShapeEnv):
         return SLoc(framework_loc, self.user_line() if self.user_line is not None else None), ""
 
     def _log_guard(self, prefix: str, g: Any, forcing_spec: bool) -> None:
-        """Guards are logged by whoever takes them."""
+        """Does nothing: the code that takes the guards logs them."""
 
 
 def new_size_env(unbacked_scalars: bool = False, unbacked_sizes: bool = False) -> SizeEnv:
-    """A new environment. `unbacked_scalars`, `unbacked_sizes`: whether numbers that are read from tensors,
-    and sizes that depend on values, are symbols.
+    """A new environment.
+
+    `unbacked_scalars`: numbers that are read from tensors become symbols. `unbacked_sizes`: sizes that depend
+    on values become symbols.
     """
-    # The first structured trace event decides whether there is a trace at all. This one has no context, whose
-    # collection imports torch._dynamo.
+    # The first structured trace event decides whether a trace is written at all. This event has no context:
+    # collecting the context would import torch._dynamo.
     trace_structured("capture_sizes", suppress_context=True)
     return SizeEnv(unbacked_scalars, unbacked_sizes)
 
 
 @contextmanager
 def _without_validator() -> Iterator[None]:
-    """`ShapeEnv` asks a module that imports `torch._dynamo` whether validation is on: it is not."""
+    """`ShapeEnv` asks a module that imports `torch._dynamo` whether validation is on. It is not."""
     if VALIDATOR in sys.modules:
         yield
         return

@@ -5,12 +5,12 @@ Out: fake tensors whose sizes are expressions of those symbols.
 
     mm(x: [s0, 4], w: [4, 8])   ->   FakeTensor(size=(s0, 8))
 
-Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its
-decomposition, by its Python meta kernel. What none of them covers is unsupported: the caller takes sizes as
-numbers then.
+Meta kernels written in C++ need numbers. So an operator runs by the first of these that exists: torch's own
+fast rule, its decomposition, its Python meta kernel. An operator that has none of them is unsupported: the
+caller then takes sizes as numbers.
 
 These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with
-arguments of some kinds is tried with the present sizes too, for its errors and strides.
+each kind of arguments also runs with the present sizes, for its errors and strides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from codegen.fake.size_env import SizeEnv
 from codegen.fake.unbacked import VIEWS, read_scalar, view_of, with_unbacked_sizes
 
 aten = torch.ops.aten
-# What C++ code asks for when it wants plain numbers: it gets them, and the environment a guard.
+# C++ code calls these when it needs plain numbers: it gets numbers, and the environment gets a guard.
 METADATA: dict[Any, Any] = {
     aten.size.default: lambda tensor: tuple(int(size) for size in tensor.size()),
     aten.stride.default: lambda tensor: tuple(int(stride) for stride in tensor.stride()),
@@ -47,7 +47,7 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def use_sizes(mode: FakeMode, env: SizeEnv) -> None:
-    """From now on the mode takes symbols of `env` for sizes and numbers."""
+    """From now on the mode accepts symbols of `env` as sizes and numbers."""
     mode.shape_env = env
     mode.static_shapes = False
     mode.symbolic = RULES
@@ -65,8 +65,9 @@ def is_symbolic(values: Any) -> bool:
 
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager
-    raises.
+    """Runs `func`.
+
+    Raises UnsupportedOperatorException where nothing can run it on symbols, and the errors of eager.
     """
     key = (func, kinds_of((args, kwargs)))
     is_known = func not in SHAPE_RULES or key in mode.tried
@@ -121,18 +122,19 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
 # --- errors of eager --------------------------------------------------------------------------------------
 
 
-#: not of eager: that fake tensors can't tell
+#: errors that eager does not raise: fake tensors have no answer
 OF_OURS = (UnsupportedOperatorException, DataDependentOutputException, DynamicOutputShapeException)
 
 
 class NoPresentValue(Exception):
-    """A number that only a run knows, or a tensor wrapped by `torch.func`."""
+    """Raised for a number that is known only when the graph runs, or a tensor wrapped by `torch.func`."""
 
 
 def try_present_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `func` gives for the sizes of the moment, or what it raises for them; None where nobody can tell.
-    Errors depend on dtypes as a rule, strides on the order of those of the arguments: it is asked once for
-    each kind of arguments.
+    """The result of `func` for the present sizes, or None where these are not known; raises eager's error.
+
+    Errors normally depend on dtypes, and strides on the order of the arguments' strides. So this runs once
+    for each kind of arguments.
     """
     try:
         present = present_of(mode, args), {name: present_of(mode, value) for name, value in kwargs.items()}
@@ -152,7 +154,7 @@ def kinds_of(value: Any) -> Any:
 
 
 def layout_of(tensor: torch.Tensor) -> Any:
-    """The order of the dims in memory, which of them do not count, and whether there are gaps."""
+    """The order of the dims in memory, which dims do not count, and whether there are gaps."""
     shape, strides = [hint_of(n) for n in tensor.shape], [hint_of(n) for n in tensor.stride()]
     if None in shape or None in strides:
         return None
@@ -165,8 +167,9 @@ def hint_of(number: Any) -> Any:
 
 
 def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:
-    """New results with the strides that those of the present sizes have: some of torch's rules for symbols
-    know row-major results only.
+    """New results with the strides of the results for the present sizes.
+
+    Some of torch's rules for symbols know row-major results only.
     """
     if isinstance(results, (list, tuple)):
         laid_out = [laid_out_as(mode, func, *pair) for pair in zip(results, present, strict=True)]
@@ -209,12 +212,12 @@ def present_of(mode: FakeMode, value: Any) -> Any:
 
 
 def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
-    """With eager's strides, those of dims of size 1 included."""
+    """The expanded tensor with eager's strides, also for dims of size 1."""
     from torch.fx.experimental.symbolic_shapes import guard_or_true
 
     lead = len(sizes) - tensor.dim()
     shape, strides = list(sizes), list(sizes)
-    following = 1  # the stride that a new dim has where it is not repeated
+    following = 1  # the stride of a new dim that is not repeated
     for dim in reversed(range(len(sizes))):
         own = dim >= lead
         size = tensor.shape[dim - lead] if own else 1
@@ -236,7 +239,7 @@ RESHAPING = (aten.view.default, aten._unsafe_view.default)
 
 
 def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torch.Tensor:
-    """The view, with eager's strides of dims of size 1."""
+    """The view, with eager's strides for dims of size 1."""
     sizes = [hint_of(size) for size in (*tensor.shape, *tensor.stride(), *viewed.shape)]
     if 1 not in sizes or 0 in sizes or None in sizes:
         return viewed
@@ -250,8 +253,10 @@ def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torc
 def view_strides(
     old: Sequence[Any], old_strides: Sequence[Any], new: Sequence[Any]
 ) -> tuple[Any, ...] | None:
-    """From the last dim to the first: each run of old dims that lie one behind the other in memory is divided
-    into new dims.
+    """The strides of a view, or None where there is none.
+
+    From the last dim to the first: each run of old dims that is contiguous in memory is divided into new
+    dims.
     """
     strides: list[Any] = [1] * len(new)
     dim, step = len(new) - 1, old_strides[-1] if old else 1
@@ -275,7 +280,7 @@ def view_strides(
 def run_as_others(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bool, Any]:
-    """(whether there is a way, results): through the operators that `func` decomposes to."""
+    """(whether it is possible, results), by the operators that `func` decomposes to."""
     if func in torch._decomp.meta_table or mode.cpp_meta_supports_symint(func):
         return False, None
     with mode:

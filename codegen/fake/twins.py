@@ -1,8 +1,8 @@
 """Fake twins of real tensors.
 
 In:  a tensor of the program, a `FakeMode`.
-Out: the `FakeTensor` that stands for it: its dtype, sizes, strides, offset, place in autograd, and which
-     others share its storage.
+Out: the `FakeTensor` that stands for it: its dtype, sizes, strides, offset, place in autograd, and the other
+     tensors on its storage.
 
     base = torch.zeros(4, 4)
     twins = [to_fake(mode, t) for t in (base, base[0])]       # on one storage without data
@@ -20,7 +20,7 @@ from codegen.fake.fake import META, FakeMode, FakeTensor
 from codegen.kernel.errors import UnsupportedTensor
 
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-UNSUPPORTED = (  # what a tensor may not be: test, name
+UNSUPPORTED = (  # (test, name) of the tensors that have no fake twin
     (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
     (lambda t: t.is_quantized, "a quantised tensor"),
     (lambda t: t.is_conj(), "a lazily conjugated tensor"),
@@ -36,12 +36,13 @@ UNSUPPORTED = (  # what a tensor may not be: test, name
 def to_fake(
     mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
 ) -> FakeTensor:
-    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors
-    on one storage have twins on one storage. The same tensor gives the same twin for as long as the mode
-    lives. Raises `UnsupportedTensor`.
+    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not.
 
-    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the
-    twin has a storage of its own then.
+    Tensors on one storage have twins on one storage. The same tensor has the same twin for as long as the
+    mode lives. Raises `UnsupportedTensor`.
+
+    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`. The
+    twin then has its own storage.
     """
     if isinstance(tensor, FakeTensor):
         if tensor.fake_mode is not mode:
@@ -57,7 +58,7 @@ def to_fake(
 
 
 def check_supported(tensor: torch.Tensor) -> None:
-    """Raises `UnsupportedTensor` for what has no fake twin."""
+    """Raises `UnsupportedTensor` for a tensor that has no fake twin."""
     if type(tensor) not in PLAIN_TYPES:
         raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
     for test, name in UNSUPPORTED:
@@ -87,9 +88,7 @@ def make_fake(
 
 
 class NonLeaf(torch.autograd.Function):
-    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward
-    through it.
-    """
+    """The same fake tensor with a grad_fn, because the real tensor has one. No gradient flows through it."""
 
     @staticmethod
     def forward(
@@ -103,7 +102,7 @@ class NonLeaf(torch.autograd.Function):
 
 
 def meta_storage(mode: FakeMode, tensor: torch.Tensor) -> torch.UntypedStorage:
-    """The data-less storage that stands for the tensor's storage: one for each, so that aliases stay aliases."""
+    """The storage without data that stands for the tensor's storage: aliases share it."""
     storage = tensor.untyped_storage()
     known = mode.storages.get(storage._cdata)
     if known is not None and not known[0].expired():

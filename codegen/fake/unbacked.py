@@ -1,13 +1,11 @@
 """Operators whose results depend on values, on fake tensors: numbers and sizes that are unbacked symbols.
 
-In:  an operator that reads a number (`item`), or gives a tensor whose size depends on values (`nonzero`, a
-     mask as an index, `unique`, ...); a mode whose
-     `shape_env` allows such symbols.
-Out: the symbol, or fake tensors with symbols among their sizes.
+In:  an operator that reads a number (`item`), or returns a tensor whose size depends on values (`nonzero`, a
+     mask as an index, `unique`, ...); a mode whose `shape_env` allows such symbols.
+Out: the symbol, or fake tensors with symbols among their sizes. Where the environment does not allow it, or
+     no rule is known, an exception.
 
     x[mask]   ->   FakeTensor(size=(u0, 4)), and 0 <= u0 <= 8 is known
-
-Raises what says so where the environment does not allow it, or no rule is known.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from codegen.fake.size_env import SizeEnv
 
 aten = torch.ops.aten
 SCALARS = (aten.item.default, aten._local_scalar_dense.default)
-#: torch's own rules for these are right on any environment
+#: operators for which torch's own rules are right in any environment
 RESIZING: dict[OpOverload, Any] = {
     func: op_implementations_dict[func]
     for func in (
@@ -42,7 +40,7 @@ RESIZING: dict[OpOverload, Any] = {
 }
 RESIZING[aten.index.Tensor] = lambda mode, func, *args: meta_index_Tensor(*args)
 INDEXING = (aten.index.Tensor, aten._unsafe_index.Tensor)
-#: views by torch's rules for unbacked numbers; others want to know more of them
+#: views whose rules in torch know unbacked numbers; the rules of other views need to know more of them
 VIEWS: dict[OpOverload, Any] = {
     func: op_implementations_dict[func]
     for func in (
@@ -76,7 +74,7 @@ def view_of(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dic
 def without_assumptions(
     mode: FakeMode, rule: Any, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Of rules that give what they don't know a new symbol: nothing follows from what they took for likely."""
+    """For rules that return a new symbol for an unknown size: no assumption that they make is needed."""
     env = env_of(mode)
     before = dict(env.assumptions)
     with mode:
@@ -97,7 +95,7 @@ def read_scalar(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs:
 def with_unbacked_sizes(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """A result as large as the values say."""
+    """A result whose size depends on values."""
     if not env_of(mode).allow_dynamic_output_shape_ops:
         raise DynamicOutputShapeException(func)
     if func in INDEXING:

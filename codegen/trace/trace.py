@@ -73,9 +73,7 @@ class Trace:
         return {memory.placeholder.name: memory.changes for memory in memories if memory.placeholder}
 
     def check_writes(self) -> None:
-        """A written input must not share its memory with another: the trace takes inputs for memories of
-        their own.
-        """
+        """Raises where a written input shares its memory: in the trace each input has its own memory."""
         if not self.written:
             return
         fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]

@@ -1,3 +1,5 @@
-"""In:  what an operator's arguments look like.
-Out: `table.SHAPE_RULES`: what its results look like.
+"""Shape rules: the layout of an operator's results.
+
+In:  the layouts of an operator's arguments.
+Out: `table.SHAPE_RULES`: the layouts of its results.
 """

@@ -1,6 +1,9 @@
 """Elementwise operators: broadcast, promote, lay out.
 
-add(f32[3, 1], i64[4])   ->   Spec((3, 4), (4, 1), f32)
+In:  tensors and numbers.
+Out: the `Spec` of the result.
+
+    add(f32[3, 1], i64[4])   ->   Spec((3, 4), (4, 1), f32)
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ Operand = Any  # a tensor or a number
 
 
 def combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
-    """A lower category (zero-dim tensors below tensors, numbers below both) counts only where its kind of
-    number is higher.
+    """The dtype of two categories: tensors, then zero-dim tensors, then numbers.
+
+    The lower category counts only where it has a higher kind of number (bool, int, float, complex).
     """
     if higher is None or lower is None:
         return higher or lower
@@ -80,9 +84,9 @@ def broadcast(operands: Sequence[Operand]) -> tuple[int, ...] | None:
 def operand_strides(
     operands: Sequence[Operand], shape: tuple[int, ...], compute: torch.dtype
 ) -> list[tuple[int, ...]]:
-    """The strides of each tensor, seen through the broadcast: 0 for a dim that it does not have or does not
-    vary over. An operand of another dtype than the one to compute in is seen as its converted copy is laid
-    out.
+    """The strides of each tensor, broadcast to `shape`: 0 for a missing or expanded dim.
+
+    An operand of another dtype than `compute` has the strides of its converted copy.
     """
     seen = []
     for operand in operands:
@@ -97,8 +101,9 @@ def operand_strides(
 def elementwise(
     operands: Sequence[Operand], dtype: torch.dtype, compute: torch.dtype | None = None, asis: int = 0
 ) -> Any:
-    """`dtype` of the result, `compute` of the operands (the result's, if not given), but for the first `asis`
-    of them, which are not converted.
+    """The result of an elementwise operator, with the dtype `dtype`.
+
+    The operands are converted to `compute` (default: `dtype`), except the first `asis` operands.
     """
     shape = broadcast(operands)
     if shape is None:
@@ -124,10 +129,13 @@ def has_bool(operands: Sequence[Operand]) -> bool:
 
 
 def promote_rule(count: int, kind: str, parameters: bool = False, swapped: bool = False) -> Any:
-    """swapped: the last operand comes first. parameters: numbers are not broadcast. kind: the dtype of the
-    result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the
-    common one. "number": the same; truth values are not sure. "floating": the same; only floats are sure.
-    `alpha` of sums is sure where it is no float among integers.
+    """A rule for operators on `count` operands.
+
+    `swapped`: the last operand comes first. `parameters`: numbers are not broadcast. `kind` is the dtype of
+    the result: "float" (the common dtype; integers become the default dtype), "bool" (a truth value), "any"
+    (the common dtype), "number" (as "any"; the rule declines truth values), "floating" (as "any"; the rule
+    declines all but floats). A sum with `alpha` is declined where `alpha` is a float and the operands are
+    integers.
     """
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -152,7 +160,7 @@ def promote_rule(count: int, kind: str, parameters: bool = False, swapped: bool 
 
 
 def inplace_rule(functional: Any) -> Any:
-    """`x.add_(y)`: x, if the functional result fits into it."""
+    """`x.add_(y)`: x itself, if the functional result fits into it."""
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         spec = functional(args, kwargs)
@@ -168,26 +176,28 @@ def inplace_rule(functional: Any) -> Any:
     return run
 
 
-FLOAT_UNARY = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc
-    erfinv reciprocal lgamma digamma sinc special_entr"""
+FLOAT_UNARY = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh
+    asinh acosh atanh sigmoid erf erfc erfinv reciprocal lgamma digamma sinc special_entr"""
 SAME_UNARY = "neg positive abs relu sign floor ceil round round.decimals trunc square sgn"
-ACTIVATIONS = """frac hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold hardshrink softshrink relu6
-    log_sigmoid_backward"""
+ACTIVATIONS = """frac hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold
+    hardshrink softshrink relu6 log_sigmoid_backward"""
 BOOL_UNARY = "logical_not isnan isfinite signbit"
-LOGICAL_BINARY = """add.Tensor mul.Tensor add.Scalar mul.Scalar maximum minimum bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor
-    bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar"""
-PROMOTE_BINARY = """sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar fmax fmin remainder.Tensor remainder.Scalar fmod.Tensor fmod.Scalar floor_divide floor_divide.Scalar
-    pow.Tensor_Tensor pow.Tensor_Scalar clamp_min clamp_max clamp_min.Tensor clamp_max.Tensor"""
-FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward silu_backward mish_backward hardswish_backward hardsigmoid_backward
-    gelu_backward hardtanh_backward softplus_backward hardshrink_backward softshrink_backward logit_backward"""
-SECOND_FIRST = "threshold_backward leaky_relu_backward"  # eager lists their second operand first
-FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor special_xlog1py logaddexp logaddexp2 nextafter copysign.Tensor
-    copysign.Scalar"""
-BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar
-    logical_and logical_or logical_xor"""
+LOGICAL_BINARY = """add.Tensor mul.Tensor add.Scalar mul.Scalar maximum minimum bitwise_and.Tensor
+    bitwise_or.Tensor bitwise_xor.Tensor bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar"""
+PROMOTE_BINARY = """sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar fmax fmin remainder.Tensor remainder.Scalar
+    fmod.Tensor fmod.Scalar floor_divide floor_divide.Scalar pow.Tensor_Tensor pow.Tensor_Scalar clamp_min
+    clamp_max clamp_min.Tensor clamp_max.Tensor"""
+FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward silu_backward mish_backward hardswish_backward
+    hardsigmoid_backward gelu_backward hardtanh_backward softplus_backward hardshrink_backward
+    softshrink_backward logit_backward"""
+SECOND_FIRST = "threshold_backward leaky_relu_backward"  # eager iterates over their second operand first
+FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor special_xlog1py logaddexp
+    logaddexp2 nextafter copysign.Tensor copysign.Scalar"""
+BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.Scalar ne.Scalar lt.Scalar
+    le.Scalar gt.Scalar ge.Scalar logical_and logical_or logical_xor"""
 PROMOTE_TERNARY = "addcmul addcdiv lerp.Scalar lerp.Tensor clamp clamp.Tensor"
 OPERAND_COUNTS = {"lerp.Scalar": 2}
-# Their numbers are parameters of the kernel; other operators make tensors of numbers, which are broadcast.
+# Numbers are parameters of these kernels. Other operators make tensors of numbers and broadcast these.
 UNARY_WITH_NUMBERS = ("pow.Tensor_Scalar", "clamp_min", "clamp_max", "clamp")
 
 
@@ -243,17 +253,17 @@ def pow_scalar(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def as_the_operand(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Operators that write into `empty_like` of their operand instead of what TensorIterator would allocate."""
+    """Operators that write into `empty_like` of their operand; TensorIterator would allocate another layout."""
     return like(args[0]) if args[0].dtype.is_floating_point else NotImplemented
 
 
 def reversed_difference(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Eager subtracts the other way round."""
+    """Eager subtracts in the other order."""
     return promote_rule(2, "number")((args[1], args[0]), kwargs)
 
 
 def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Eager compares the magnitude, a tensor of its own, with a number."""
+    """Eager compares the magnitude, a separate tensor, with a number."""
     magnitude = elementwise(args, torch.bool, args[0].dtype)
     return Spec(magnitude.shape, iterated_strides(magnitude.shape, (magnitude.strides,), False), torch.bool)
 

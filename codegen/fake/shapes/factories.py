@@ -1,6 +1,9 @@
-"""Constructors, copies, fills, random draws in place.
+"""Constructors, copies, fills, and random draws in place.
 
-zeros([2, 3])   ->   Spec((2, 3), (3, 1), f32)        zero_(x)   ->   x itself
+In:  sizes, or a tensor whose layout is taken.
+Out: the `Spec` of the result, or the argument that is filled.
+
+    zeros([2, 3])   ->   Spec((2, 3), (3, 1), f32)        zero_(x)   ->   x itself
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ def arange(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @shape_rule(
-    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "randint_like.low_dtype", "clone", "_to_copy"
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like",
+    "randint_like.low_dtype", "clone", "_to_copy",
 )  # fmt: skip
 def like_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     memory_format = kwargs.get("memory_format")
@@ -122,7 +126,7 @@ def of_a_distribution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("repeat_interleave.Tensor")
 def places_of_repeats(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Known where the program says how many there are."""
+    """The size is known where the program gives it."""
     size = kwargs.get("output_size")
     repeats = args[0]
     if type(size) is not int or size < 0 or repeats.dim() != 1:

@@ -1,6 +1,9 @@
 """Matrix products: row-major results.
 
-mm(f32[3, 4], f32[4, 5])   ->   Spec((3, 5), (5, 1), f32)
+In:  the factors.
+Out: the `Spec` of the product.
+
+    mm(f32[3, 4], f32[4, 5])   ->   Spec((3, 5), (5, 1), f32)
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Operators of neural networks, in row-major layout.
+"""Operators of neural networks on row-major tensors.
+
+In:  tensors and parameters of a layer.
+Out: the `Spec`s of the results.
 
     embedding(f32[10, 4], i64[2, 3])   ->   Spec((2, 3, 4), (12, 4, 1), f32)
 
-Other layouts (channels-last) are left to torch's meta kernels, but for convolutions.
+torch's meta kernels know the other layouts (channels-last), except for convolutions.
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ INDEX = (torch.int64, torch.int32)
 
 
 def plain(*tensors: torch.Tensor | None) -> bool:
-    """Row-major, and not channels-last as well (sizes of 1 can make it both: then eager's choice is not ours
-    to guess).
+    """Row-major, and not channels-last as well.
+
+    Sizes of 1 can make a tensor both; then the layout that eager chooses is not known.
     """
     return all(
         tensor is None or (is_contiguous(tensor) and not is_channels_last(tensor)) for tensor in tensors
@@ -71,8 +75,9 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def convolution_layout(tensor: torch.Tensor, weight: torch.Tensor) -> Callable[..., Spec] | None:
-    """What eager gives results and gradients. (torch's meta kernel takes a large convolution by a kernel of
-    one pixel for row-major.)
+    """The layout that eager gives results and gradients.
+
+    torch's meta kernel assumes row-major results for a large convolution with a kernel of one pixel.
     """
     if plain(tensor, weight):
         return contiguous
@@ -141,9 +146,7 @@ def adaptive_avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def in_suggested_format(tensor: torch.Tensor) -> Any:
-    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels last where the tensor is, else
-    row-major.
-    """
+    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels-last or row-major."""
     shape, rank = tuple(tensor.shape), tensor.dim()
     if suggest_memory_format(tensor) is torch.contiguous_format:
         both = is_channels_last(tensor) and not is_contiguous(tensor)  # by a stride of a dim of size 1
@@ -198,7 +201,7 @@ def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @shape_rule("log_sigmoid_forward")
 def log_sigmoid_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Row-major whatever the layout of the operand."""
+    """Row-major for every layout of the operand."""
     result = contiguous(args[0].shape, args[0].dtype)
     return (result, result) if args[0].dtype.is_floating_point else NotImplemented
 
@@ -239,7 +242,7 @@ def like_the_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "glu_backward")
 def in_rows_of_the_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Row-major whatever the layouts are."""
+    """Row-major for all layouts."""
     grad, tensor, target = args[:3]
     is_loss = isinstance(target, torch.Tensor)
     unusual = grad.dtype is not tensor.dtype or (is_loss and target.shape != tensor.shape)
@@ -317,31 +320,35 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @shape_rule(
-    "multi_margin_loss", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
-    "scatter.src", "scatter.value", "scatter_add", "index_add", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
-    "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
-    "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",
-    "upsample_bilinear2d", "pixel_unshuffle", "addbmm", "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d",
-    "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d", "max_unpool2d", "max_unpool3d", "channel_shuffle", "native_channel_shuffle",
-    "avg_pool3d_backward", "_adaptive_avg_pool3d_backward", "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im", "diag_embed",
-    "frexp.Tensor", "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
-    "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d", "replication_pad3d_backward", "angle",
+    "multi_margin_loss", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril",
+    "triu", "fill.Scalar", "copy", "repeat", "flip", "roll", "scatter.src", "scatter.value", "scatter_add",
+    "index_add", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar", "masked_fill.Tensor",
+    "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_",
+    "index_put_", "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar",
+    "index_fill_.int_Tensor", "elu", "upsample_nearest2d", "upsample_bilinear2d", "pixel_unshuffle", "addbmm",
+    "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d",
+    "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d", "max_unpool2d", "max_unpool3d",
+    "channel_shuffle", "native_channel_shuffle", "avg_pool3d_backward", "_adaptive_avg_pool3d_backward",
+    "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im", "diag_embed", "frexp.Tensor",
+    "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
+    "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d",
+    "replication_pad3d_backward", "angle",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """No rule: the operator is run on zeros, which all of these accept."""
+    """Has no rule: the operator runs on zeros. All of these operators accept zeros."""
     return NotImplemented
 
 
 @shape_rule("index_put")
 def index_put(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Zeros are no mask: how many places it has, only a run knows."""
+    """Zeros can't stand for a mask: the number of its true elements is known only when the graph runs."""
     masks = any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
     return like(args[0]) if masks else NotImplemented
 
 
 @shape_rule("rrelu_with_noise")
 def rrelu_with_noise(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Row-major whatever the operand's layout is. (Its functional form is not.)"""
+    """Row-major for every layout of the operand; its functional form keeps the layout."""
     return contiguous(args[0].shape, args[0].dtype)
 
 
@@ -352,7 +359,7 @@ def rrelu_with_noise_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 @shape_rule("multilabel_margin_loss_forward")
 def multilabel_margin_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Of one sample the loss has no dim."""
+    """The loss of a single sample has no dim."""
     tensor, target = args[0], args[1]
     if tensor.dim() > 1 or target.shape != tensor.shape or tensor.numel() == 0:
         return NotImplemented

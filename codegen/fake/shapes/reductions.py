@@ -1,8 +1,11 @@
-"""Reductions and what keeps the shape of a reduced operand.
+"""Reductions, and operators that keep the shape of a reduced operand.
+
+In:  a tensor, the dims to reduce.
+Out: the `Spec` of the result.
 
     sum(f32[3, 4], [1], keepdim=True)   ->   Spec((3, 1), (1, 1), f32)
 
-Results are row-major: TensorIterator allocates the outputs of reductions so.
+Results are row-major, as TensorIterator allocates them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from codegen.fake.shapes.spec import contiguous, shape_rule
 
 
 def reduced_shape(tensor: torch.Tensor, dims: Any, keepdim: bool) -> tuple[int, ...] | None:
-    """None where a dim is out of range or named twice (eager raises)."""
+    """The shape of the result; None where a dim is out of range or named twice (eager raises)."""
     rank = tensor.dim()
     if dims is None or dims == []:
         dims = range(rank)

@@ -1,11 +1,13 @@
-"""What comes in: an operator's arguments (fake tensors, numbers). What goes out: a `Spec` for each new
-tensor.
+"""Shape rules: their results, their registry, and functions for strides.
+
+In:  an operator's arguments (fake tensors, numbers).
+Out: a `Spec` for each new tensor.
 
     SHAPE_RULES[aten.mm.default]((x, w), {})   ->   Spec((3, 5), (5, 1), torch.float32)
 
-torch has the same knowledge in its meta kernels, most of them written in Python on top of `symbolic_shapes`:
-60-120 us a call and 0.3 s for the first. These rules cover the usual operators on tensors of static size at
-1-5 us. A rule that is not sure answers `NotImplemented` (an unusual layout, an argument that eager would
+torch's meta kernels have the same knowledge. Most of them are written in Python on top of `symbolic_shapes`:
+a call takes 60-120 us, the first one 0.3 s. These rules cover the usual operators on tensors of static size
+at 1-5 us. A rule that is not sure returns `NotImplemented` (an unusual layout, an argument that eager would
 refuse): then torch's meta kernel decides, and raises eager's error.
 """
 
@@ -33,7 +35,7 @@ SHAPE_RULES: dict[OpOverload, ShapeRule] = {}
 
 
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
-    """Register for operators by name: `"mm"` is `aten.mm.default`, `"sum.dim_IntList"` an overload."""
+    """Registers a rule for operators by name: `"mm"` is `aten.mm.default`, `"sum.dim_IntList"` an overload."""
 
     def register(body: ShapeRule) -> ShapeRule:
         for name in names:
@@ -56,7 +58,7 @@ def contiguous(shape: Sequence[int], dtype: torch.dtype) -> Spec:
 
 
 def channels_last(shape: Sequence[int], dtype: torch.dtype) -> Spec:
-    """Pixels first: of four dims, none of them 0."""
+    """Channels-last, for four dims of which none is 0."""
     _, channels, height, width = shape
     strides = (channels * height * width, 1, channels * width, channels)
     return Spec(tuple(shape), strides, dtype)
@@ -68,8 +70,9 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Spec:
-    """As `empty_like` with `torch.preserve_format`: strides kept where dense and not overlapping, else packed
-    in the order of their size.
+    """As `empty_like` with `torch.preserve_format`.
+
+    The strides are kept where they are dense and do not overlap; else they are packed in the same order.
     """
     shape, strides = tuple(tensor.shape), tensor.stride()
     if not is_dense(shape, strides):
@@ -78,7 +81,7 @@ def like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Spec:
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """No gaps, no overlaps, in some order of the dims. Nothing at all has neither."""
+    """Whether there are no gaps and no overlaps, in some order of the dims. An empty tensor has neither."""
     if 0 in shape:
         return True
     expected = 1
@@ -92,10 +95,11 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
 def iterated_strides(
     shape: tuple[int, ...], operands: Sequence[Sequence[int]], same_shape: bool
 ) -> tuple[int, ...]:
-    """The strides that TensorIterator gives an output it allocates. `operands`: the inputs' strides broadcast
-    to `shape`, 0 where expanded.
-    `same_shape`: no input is broadcast (a number is, unless the shape is ()): then inputs that agree on a
-    dense layout decide, else the dims are ordered by the first inputs' strides.
+    """The strides that TensorIterator gives an output that it allocates.
+
+    `operands`: the inputs' strides broadcast to `shape`, 0 where expanded. `same_shape`: no input is
+    broadcast (a number is, unless the shape is ()). Then inputs that agree on a dense layout decide; else the
+    strides of the first inputs order the dims.
     """
     if same_shape and operands:
         if all(same_layout(shape, strides, row_major(shape)) for strides in operands):
@@ -114,15 +118,17 @@ def iterated_strides(
 
 
 def same_layout(shape: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
-    """Every element has the same place: the stride of a dim of size 1 does not matter, nor any where there
-    are no elements.
+    """Whether every element has the same place.
+
+    The stride of a dim of size 1 does not matter; no stride matters where there are no elements.
     """
     return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, left, right))
 
 
 def packed(shape: Sequence[int], order: Sequence[int], *, empty: int) -> tuple[int, ...]:
-    """Strides without gaps, the first dim of `order` the fastest. A dim without elements counts as `empty` of
-    them.
+    """Strides without gaps; the first dim of `order` is the fastest.
+
+    A dim without elements counts as `empty` elements.
     """
     strides, step = [0] * len(shape), 1
     for dim in order:
@@ -132,7 +138,7 @@ def packed(shape: Sequence[int], order: Sequence[int], *, empty: int) -> tuple[i
 
 
 def fastest_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
-    """The dims ordered, by insertion, as the operands' strides say."""
+    """The dims, ordered by insertion as the strides of the operands say."""
     order = list(range(len(shape) - 1, -1, -1))
     for i in range(1, len(order)):
         at = i
@@ -147,9 +153,7 @@ def fastest_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> li
 
 
 def compare(first: int, second: int, shape: Sequence[int], operands: Sequence[Sequence[int]]) -> int:
-    """1: `second` is faster than `first`, which stands before it; -1: the order is right; 0: the operands do
-    not say.
-    """
+    """1: `second` is faster than the earlier `first`. -1: the order is right. 0: the operands do not say."""
     for strides in operands:
         left, right = strides[first], strides[second]
         if left == 0 or right == 0:

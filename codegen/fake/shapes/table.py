@@ -1,7 +1,7 @@
-"""All shape rules: importing this module fills the table.
+"""All shape rules: the import of this module fills the table.
 
 In:  one file for each family of operators; `spec.py` has the decorator.
-Out: `SHAPE_RULES`: by operator, the `Spec` of its results from those of its arguments.
+Out: `SHAPE_RULES`: operator -> the rule that computes the `Spec` of its results.
 """
 
 from __future__ import annotations
