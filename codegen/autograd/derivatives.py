@@ -1,14 +1,14 @@
-"""Derivatives of a compiled backward: what `create_graph=True` asks for.
+"""Derivatives of a compiled backward, which `create_graph=True` needs.
 
 In:  a training graph whose backward is run in grad mode.
-Out: its gradients as the results of one more node of autograd's graph, the backward of which is the next
-     derivative.
+Out: its gradients as the results of one more node of autograd's graph. The backward of this node computes the
+     next derivative.
 
     (g,) = torch.autograd.grad(f(x), x, create_graph=True);  g.square().sum().backward()
 
-The module is traced once more, on fake tensors, and differentiated as often as needed by autograd itself (so
-what `detach`, custom functions and hooks do to derivatives is what they do in eager). Of that, only what
-comes last is compiled. It starts from the tensors that the forward saved: what else it reads has to be
+The module is traced once more on fake tensors, and autograd itself differentiates it as often as needed. So
+`detach`, custom functions and hooks do the same to derivatives as in eager. Only the last derivative is
+compiled. It starts from the tensors that the forward saved: everything else that it reads has to be
 computable from these.
 
     order 1: saved, tangents  ->  gradients                       (codegen/autograd/training.py)
@@ -53,16 +53,17 @@ from codegen.trace.trace import trace
 
 log = logging.getLogger("capture.codegen")
 
-#: for each order before: which of its tangents require grad
+#: for each earlier order: which of its tangents require grad
 Required = tuple[tuple[bool, ...], ...]
 
-NO_DERIVATIVE = "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture (capture.disable) to take its derivative."
+NO_DERIVATIVE = (
+    "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture "
+    "(capture.disable) to take its derivative."
+)
 
 
 class DerivativeRecipe:
-    """How to trace a module again: its inputs without their data, and the state of the process that it was
-    traced in.
-    """
+    """How to trace a module again: its inputs without their data, and the process state of the first trace."""
 
     def __init__(self, module: fx.GraphModule, inputs: Sequence[Any], parts: Parts) -> None:
         mode = fake_mode()
@@ -91,25 +92,27 @@ class DerivativeRecipe:
         return [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
 
     def forward(self, mode: FakeMode) -> tuple[Joint, list[torch.Tensor]]:
-        """The forward once more, and its results that have a gradient."""
+        """Traces the forward once more; returns also its results that have a gradient."""
         with self.autocast:
             joint = Joint(trace(self.module, self.fakes(mode), mode))
         with mode:
             targets = close_forward(joint, self.leaves)
         if joint.boundary != self.parts.forward_size:
-            raise UntraceableError("it was traced a second time with another result")
+            raise UntraceableError("its second trace has another result")
         return joint, targets
 
     def finished(self, found: Differentiated) -> Differentiated:
-        """What was traced, in numbers."""
+        """The traced graphs, with numbers in place of symbols."""
         return found
 
 
 @dataclass(slots=True)
 class Differentiated:
-    """`graph`: (saved, tangents of all orders) -> a gradient or None for each input that is wanted, then for
-    each tangent of the orders before that requires grad. `differentiable`: which gradients of the order
-    before have a derivative.
+    """The graph of one order, and what the next order has to know of it.
+
+    `graph`: (saved, tangents of all orders) -> a gradient or None for each wanted input, then for each
+    tangent of the earlier orders that requires grad. `differentiable`: which gradients of the order before
+    have a derivative.
     """
 
     graph: fx.Graph
@@ -124,8 +127,10 @@ Strides = tuple[tuple[int, ...], ...]
 def differentiate(
     recipe: DerivativeRecipe, required: Required, strides: Strides | None = None
 ) -> Differentiated:
-    """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are
-    not laid out like the results.
+    """The graph of order `len(required) + 1`.
+
+    `strides`: the strides of the tangents of the first order, where they differ from the strides of the
+    results.
     """
     mode = fake_mode()
     with recipe.surroundings():
@@ -158,9 +163,11 @@ def differentiate(
 
 
 def backward_for(recipe: DerivativeRecipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-    """The backward for tangents laid out like these, where the results are not: what it gives is laid out as
-    eager's gradients are then, and nothing has to be copied first. The one that there is, where it would not
-    do: some are expanded, it makes checks, the forward saved too little.
+    """The backward for tangents with these strides, where they differ from the strides of the results.
+
+    Its gradients have the strides that eager gives them, and nothing is copied first. The existing backward
+    is returned where this one can't be made: some tangents are expanded, it makes checks, or the forward
+    saved too little.
     """
     parts = recipe.parts
     expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
@@ -179,8 +186,8 @@ def backward_for(recipe: DerivativeRecipe, tangents: Sequence[torch.Tensor]) -> 
         return parts.backward
     try:
         graph = differentiate(recipe, (), strides).graph
-    except Exception as error:  # the other one copies what it is sent
-        log.info("no backward for gradients of other strides: %s: %s", type(error).__name__, error)
+    except Exception as error:  # the existing one copies the tangents
+        log.info("there is no backward for gradients of other strides: %s: %s", type(error).__name__, error)
         return parts.backward
     output = graph.output_node()
     grads = dict(zip(parts.wanted, output.args[0], strict=True))  # type: ignore[arg-type]
@@ -189,8 +196,9 @@ def backward_for(recipe: DerivativeRecipe, tangents: Sequence[torch.Tensor]) -> 
 
 
 def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    """The stride of a dim of size 1 does not matter, but in tensors of one element or none: there is nothing
-    else to their layout.
+    """Whether both have the same strides; the stride of a dim of size 1 does not matter.
+
+    It matters in tensors of one element or none, because their layout has nothing else.
     """
     if tensor.numel() < 2:
         return tensor.stride() == other.stride()
@@ -198,8 +206,9 @@ def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
-    """A custom function marked with `once_differentiable` leaves a node that raises; it leads nowhere, so
-    autograd does not come by here.
+    """Raises where a custom function is marked with `once_differentiable`.
+
+    Such a function leaves a node that raises. The node leads nowhere, so autograd does not run it here.
     """
     pending = [grad.grad_fn for grad in grads if grad is not None]
     seen = set()
@@ -216,7 +225,7 @@ def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
 
 
 def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list[fx.Node]:
-    """The calls that compute `outputs` from what is available, in order."""
+    """The calls that compute `outputs` from the available nodes, in order."""
     steps: set[fx.Node] = set()
     pending = [node for node in outputs if node is not None]
     while pending:
@@ -256,15 +265,15 @@ class Order:
             return self.compiled
 
     def run_checked(self, *args: Any) -> tuple[Any, ...]:
-        """Where a check of a kernel failed: the operator raises its own error."""
+        """Runs by eager's operators where a check of a kernel failed: the operator raises its own error."""
         return call_by_call(self.graph, args)
 
     def run(
         self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> Sequence[Any]:
-        """`saved`: what the forward saved, then the tangents of the orders before."""
+        """`saved`: the tensors that the forward saved, then the tangents of the earlier orders."""
         tangents = zeros_for(tangents, self.layouts)
-        if not all(map(_capture.is_plain, tangents)):  # batches of `is_grads_batched` and the like
+        if not all(map(_capture.is_plain, tangents)):  # such as the batches of `is_grads_batched`
             return call_by_call(self.graph, (*saved, *tangents))
         with torch.no_grad():
             grads = self.compile()(*saved, *tangents)
@@ -272,7 +281,7 @@ class Order:
 
 
 class NextOrder:
-    """The derivatives of gradients whose own tangents of the orders before require grad as `required` says."""
+    """The derivatives of gradients. `required` says which tangents of the earlier orders require grad."""
 
     def __init__(self, recipe: DerivativeRecipe, required: Required, kernels: bool) -> None:
         self.recipe = recipe
@@ -281,8 +290,9 @@ class NextOrder:
         self.orders: dict[tuple[bool, ...], Order | str] = {}
 
     def order(self, requires: tuple[bool, ...]) -> Order | str:
-        """For tangents that require grad so; traced when it is first asked for. Or the reason why there is
-        none.
+        """The order for tangents of which these require grad, or the reason why there is none.
+
+        It is traced at its first use.
         """
         found = self.orders.get(requires)
         if found is None:
@@ -292,8 +302,8 @@ class NextOrder:
     def make(self, required: Required) -> Order | str:
         try:
             return Order(self.recipe, required, differentiate(self.recipe, required), self.kernels)
-        except Exception as error:  # whatever autograd has to say: raised where the derivative is used
-            log.info("a backward without derivative: %s: %s", type(error).__name__, error)
+        except Exception as error:  # any error of autograd is raised where the derivative is used
+            log.info("a backward has no derivative: %s: %s", type(error).__name__, error)
             return NO_DERIVATIVE.format(reason=error)
 
     def join(
@@ -303,8 +313,9 @@ class NextOrder:
         tangents: Sequence[Any],
         edges: Sequence[torch.Tensor],
     ) -> Sequence[Any]:
-        """The gradients as results of a node, which leads to the inputs (`edges`: tensors with their places
-        in autograd's graph) and to tangents.
+        """The gradients as results of a node that leads to the inputs and to the tangents.
+
+        `edges`: tensors that stand for the places of the inputs in autograd's graph.
         """
         order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
         if any(edge is None for edge in edges):
@@ -318,7 +329,7 @@ class NextOrder:
 
 
 class Gradients(torch.autograd.Function):
-    """Gradients that were computed, as results of a node of autograd's graph."""
+    """Computed gradients as results of a node of autograd's graph."""
 
     @staticmethod
     def forward(
@@ -341,13 +352,14 @@ class Gradients(torch.autograd.Function):
         return None, None, None, None, *ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
 
 
-#: past `torch.autograd.Function.apply`, whose checks are for functorch
+#: skips `torch.autograd.Function.apply`, whose checks are for functorch
 join = super(torch.autograd.Function, Gradients).apply
 
 
 def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Each gradient as a tensor of its own: it may be the tangent that was sent, or the same one for two
-    inputs.
+    """Each gradient as a separate tensor.
+
+    Without this, it may be a tangent, or the gradient of another input.
     """
     seen = {id(tangent) for tangent in tangents}
     result = []
@@ -362,16 +374,16 @@ def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
 def zeros_for(
     tangents: Sequence[Any], layouts: Sequence[tuple[torch.Size, torch.dtype]]
 ) -> Sequence[torch.Tensor]:
-    """Zeros in place of the gradients that nobody sent."""
+    """Zeros in place of the tangents that are missing."""
     pairs = zip(tangents, layouts, strict=True)
     return [torch.zeros(shape, dtype=dtype) if t is None else t for t, (shape, dtype) in pairs]
 
 
 def call_by_call(graph: fx.Graph, args: Sequence[Any]) -> tuple[Any, ...]:
-    """Run a closed graph of gradients by eager's operators, on tensors of any kind."""
+    """Runs a closed graph of gradients by eager's operators, on tensors of any kind."""
     if torch.is_grad_enabled():
         raise RuntimeError(
-            NO_DERIVATIVE.format(reason="its gradients come in batches, or are no plain tensors")
+            NO_DERIVATIVE.format(reason="its gradients come in batches, or are not plain tensors")
         )
     values: dict[fx.Node, Any] = {}
     rest = iter(args)

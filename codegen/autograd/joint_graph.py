@@ -1,13 +1,13 @@
 """Forward and backward in one graph, and what each output of the module is.
 
 In:  `fx.GraphModule` at the level of torch calls and its inputs.
-Out: `Joint`: the functional ATen graph of the forward, behind it (from the node `tangents[0]` on) that of the
-     gradients.
+Out: `Joint`: the functional ATen graph of the forward, followed (from the node `tangents[0]` on) by the graph
+     of the gradients.
 
     y = (x * w).sum()   ->   mul, sum | tangent_0, expand, mul_1 (for w)
 
-The backward part is what autograd itself computes: `torch.autograd.grad` runs on the fake outputs while the
-recorder is on.
+Autograd itself computes the backward part: `torch.autograd.grad` runs on the fake outputs while the recorder
+is on.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from codegen.trace.trace import Trace, trace
 
 @dataclass(slots=True)
 class Replay:
-    """An output that is a view of a graph input or of another output: made outside the compiled code, so that
-    autograd sees the view.
-    `base` is the position of the input, or of the function's result; `views` are applied from first to last,
-    made in the grad `modes`.
+    """An output that is a view of a graph input or of another output.
+
+    It is made outside the compiled code, so that autograd sees the view. `base` is the position of the input,
+    or of the function's result. `views` are applied from first to last; they were made in the grad `modes`.
     """
 
     from_input: bool
@@ -43,7 +43,7 @@ class Replay:
 
     @property
     def cut_off(self) -> bool:
-        """The program detached it: in which mode its views were made can't be told any more."""
+        """Whether the program detached it. The grad mode of its views is unknown then."""
         return self.detach and None in self.views
 
     def run(self, base: torch.Tensor) -> torch.Tensor:
@@ -59,9 +59,11 @@ class Replay:
 
 @dataclass(slots=True)
 class Joint:
-    """`results` are the tensors that the compiled forward computes for the caller; `outputs` say for each
-    output of the module how it comes from inputs (`("input", i)`), results (`("result", i)`), a `Replay`, or
-    is a constant (`("constant", value)`).
+    """A traced forward with its backward.
+
+    `results` are the tensors that the compiled forward computes for the caller. `outputs` say what each
+    output of the module is: an input (`("input", i)`), a result (`("result", i)`), a `Replay`, or a constant
+    (`("constant", value)`).
     """
 
     trace: Trace
@@ -71,25 +73,24 @@ class Joint:
     grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
     boundary: int = 0  # nodes of the forward
     has_views: bool = False  # outputs that require grad are views of inputs, and no result does
-    writes: list[tuple[int, int]] = field(
-        default_factory=list
-    )  # (input, result): to be copied into it where autograd sees it
-    enables_grad: bool = (
-        False  # results require grad although grad mode is off around the graph: it is switched inside
-    )
+    #: (input, result): the result is copied into the input where autograd sees it
+    writes: list[tuple[int, int]] = field(default_factory=list)
+    #: grad mode is off around the graph, but switched on inside, and results require grad
+    enables_grad: bool = False
 
     @property
     def is_training(self) -> bool:
         return bool(self.tangents)
 
     def differentiable(self) -> list[int]:
-        """Positions of the results that have a gradient: one tangent each."""
+        """Positions of the results that have a gradient; each has one tangent."""
         return [i for i, result in enumerate(self.results) if result.requires_grad]
 
 
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
-    """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the
-    operators raise.
+    """Traces the module; where an output requires grad, its backward too.
+
+    Raises UntraceableError, or the error of an operator.
     """
     joint = Joint(trace(module, inputs, mode))
     check_outputs(joint.trace)
@@ -105,11 +106,11 @@ def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -
 
 def check_outputs(traced: Trace) -> None:
     if any(isinstance(v, torch.Tensor) and (v.is_conj() or v.is_neg()) for v in traced.outputs):
-        raise UntraceableError("an output that is conjugated or negated lazily")
+        raise UntraceableError("a lazily conjugated or negated output")
 
 
 def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
-    """A write to an input that another input shares memory with: the trace knows them as two memories."""
+    """Raises where a written input shares memory with another input: the trace takes these for two memories."""
     written = {tracked.memory.placeholder for tracked in traced.written}
     if not written:
         return
@@ -126,7 +127,7 @@ def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
 
 
 def differentiable_writes(traced: Trace) -> list[Tracked]:
-    """Inputs that require grad now that they have been written."""
+    """Inputs that require grad after they have been written."""
     if not torch.is_grad_enabled():
         return []
     return traced.seen_writes
@@ -137,21 +138,20 @@ def switches_grad(module: fx.GraphModule) -> bool:
 
 
 def check_switches(joint: Joint) -> None:
-    """Views and writes that autograd sees are made in the mode that the graph is run in."""
+    """Raises where views or writes that autograd sees need another grad mode than the mode around the graph."""
     around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
     replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
     if any(not kind.cut_off and not kind.modes <= around for kind in replays):
-        raise UntraceableError("a view of an input or result in another grad mode than that of the graph")
+        raise UntraceableError("a view of an input or result, made in another grad mode than the graph")
     if joint.trace.seen_writes:
-        raise UntraceableError(
-            "a write to a tensor that requires grad, and grad mode changes within the graph"
-        )
+        raise UntraceableError("a write to a tensor that requires grad, in a graph that changes grad mode")
 
 
 def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
-    """Whether the output has a gradient, or would have one as a view of an input, but was detached. Without
-    grad mode, a view of an input that requires grad says that it does too; autograd has nothing to do with
-    it.
+    """Whether the output has a gradient, or is a detached view of an input.
+
+    Without grad mode, a view of an input that requires grad reports that it requires grad too, but autograd
+    does not record it.
     """
     place = traced.recorder.find(value).memory.placeholder
     if not value.requires_grad:
@@ -181,7 +181,7 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
 
 
 def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
-    """End the forward part. Gives the results that have a gradient."""
+    """Ends the forward part and returns the results that have a gradient."""
     traced = joint.trace
     number = classify_outputs(joint)
     if joint.differentiable():
@@ -198,8 +198,9 @@ def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
 
 
 def check_unseen_writes(traced: Trace) -> None:
-    """What autograd saved must not change behind its back: eager's backward refuses some of these graphs, and
-    the traced one would not notice.
+    """Raises where a write that autograd does not see may change a saved tensor.
+
+    Eager's backward refuses some of these graphs; the traced one would not notice.
     """
     if traced.recorder.memories.written_as_data:
         raise UntraceableError(
@@ -217,7 +218,7 @@ def check_unseen_writes(traced: Trace) -> None:
 
 
 def tangent_like(traced: Trace, target: torch.Tensor) -> torch.Tensor:
-    """Dense, whatever the output is: gradients of elements that share memory are not one number."""
+    """Always dense: gradients of elements that share memory are separate numbers."""
     return traced.recorder.mode.new(like(target), target.device)
 
 
@@ -230,8 +231,9 @@ def wanted_inputs(traced: Trace, leaves: list[bool]) -> list[torch.Tensor]:
 def run_autograd(
     targets: Sequence[Any], tangents: Sequence[Any], wanted: Sequence[Any], create_graph: bool = False
 ) -> tuple[torch.Tensor | None, ...]:
-    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import
-    sympy: 0.3 s).
+    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)` without its checks.
+
+    The checks import sympy (0.3 s).
     """
     run = torch.autograd.graph._engine_run_backward
     return run(
@@ -250,7 +252,11 @@ def lifted_fakes(traced: Trace) -> list[torch.Tensor]:
 
 
 def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
-    """Fill `results` and `outputs`. Gives the function that says which result a tensor is, and makes it one."""
+    """Fills `results` and `outputs`.
+
+    Returns a function that gives the number of a tensor among the results, and makes the tensor a result if
+    needed.
+    """
     traced = joint.trace
     places = {
         id(value): i
@@ -259,7 +265,7 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
     }
     nodes = {node: i for i, node in enumerate(n for n in traced.graph.nodes if n.op == "placeholder")}
     tracked = [traced.recorder.find(v) if isinstance(v, torch.Tensor) else None for v in traced.outputs]
-    sharing: dict[int, set[int]] = {}  # by memory: the different tensors on it
+    sharing: dict[int, set[int]] = {}  # memory -> the different tensors on it
     for item in tracked:
         if item is not None:
             sharing.setdefault(id(item.memory), set()).add(id(item.tensor))
@@ -282,7 +288,7 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
             joint.outputs.append(replay_of(item, root, result(root.tensor)))
         elif len(sharing[id(item.memory)]) > 1 and item.parent is not None and item.memory.version:
             raise UntraceableError(
-                "outputs that share memory, which autograd does not know, and a write to it"
+                "outputs that share memory without being views for autograd, and a write to that memory"
             )
         else:
             joint.outputs.append(("result", result(value)))
@@ -290,15 +296,16 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
 
 
 def own_for_autograd(tensor: torch.Tensor) -> bool:
-    """Whether autograd takes it for a tensor on memory of its own. Some operators are rewritten into others
-    that end with a view, and what
-    `unsafe_split` gives is a view in fact.
+    """Whether autograd takes the tensor for one with its own memory.
+
+    Some operators are rewritten into others that end with a view. Results of `unsafe_split` are in fact
+    views.
     """
     return tensor.requires_grad and not tensor._is_view()
 
 
 def root_of(tracked: Tracked) -> Tracked:
-    """What `tracked` is a view of: the graph's input, or else the tensor that autograd takes for the base."""
+    """The base of the view `tracked`: the graph's input, or the tensor that autograd takes for the base."""
     from_input = tracked.memory.placeholder is not None
     while tracked.parent is not None and (from_input or not own_for_autograd(tracked.tensor)):
         tracked = tracked.parent
@@ -306,7 +313,7 @@ def root_of(tracked: Tracked) -> Tracked:
 
 
 def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
-    """Views made outside have the gradients of views: a custom function that gives one has its own."""
+    """Raises where a custom function made the view: a view that is made outside would lose its gradient."""
     step = value.grad_fn
     while step is not None and step is not root.grad_fn:
         if isinstance(step, torch.autograd.function.BackwardCFunction):
@@ -324,12 +331,12 @@ def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
         if current.tensor._backward_hooks:
             raise UntraceableError("a hook on the gradient of a view that is made outside of the graph")
         if own_for_autograd(current.tensor) and current.memory.written_with_grad:
-            raise UntraceableError("a write to a view that autograd takes for no view")
+            raise UntraceableError("a write to a view that autograd does not take for a view")
         views.append(current.view)
         modes.add(current.with_grad)
         current = current.parent
     check_views(tracked.tensor, current.tensor)
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
     if torch.is_inference_mode_enabled() and None not in views:
-        detach = False  # some views say there that they require grad, as their fakes do not
+        detach = False  # in inference mode some views require grad although their fakes do not
     return Replay(from_input, base, views[::-1], detach, frozenset(modes))

@@ -1,13 +1,13 @@
 """The cheapest way to cut a graph between a source and a sink.
 
-In:  edges (from, to, capacity); a capacity of None can't be cut.
-Out: the nodes that are still reached from the source: the cut edges lead out of this set.
+In:  edges (from, to, capacity); an edge of capacity None can't be cut.
+Out: the nodes that the source still reaches: the cut edges lead out of this set.
 
     s -5-> a -2-> t,  s -1-> t   ->   {s, a}: cut are a -> t and s -> t, for 3
 
-By the largest flow (Ford and Fulkerson, "Maximal flow through a network", 1956), which is found in layers of
-equally short ways (Dinitz, "Algorithm for solution of a problem of maximum flow in networks with power
-estimation", 1970).
+The cut comes from the largest flow (Ford and Fulkerson, "Maximal flow through a network", 1956). The flow is
+found in layers of equally short paths (Dinitz, "Algorithm for solution of a problem of maximum flow in
+networks with power estimation", 1970).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNLIMITED = 1 << 62
 
 
 class _Network:
-    """Arc i and its reverse i ^ 1: where it leads, and what still fits through it."""
+    """Arc i and its reverse i ^ 1: the node that it leads to, and the capacity that is left."""
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         self.target: list[Hashable] = []
@@ -32,7 +32,7 @@ class _Network:
             self.room += [UNLIMITED if capacity is None else capacity, 0]
 
     def levels(self, source: Hashable) -> dict[Hashable, int]:
-        """How many arcs with room lead to each node that is reached."""
+        """For each node that is reached, the number of arcs with capacity left on the way to it."""
         level = {source: 0}
         border = [source]
         while border:
@@ -47,10 +47,11 @@ class _Network:
         return level
 
     def fill(self, source: Hashable, sink: Hashable, level: dict[Hashable, int]) -> None:
-        """Send what fits along ways that go one level on with each arc. Not by recursion: ways are as long as
-        programs.
+        """Sends the largest flow along paths that go one level on with each arc.
+
+        It does not recurse, because paths are as long as programs.
         """
-        place = dict.fromkeys(level, 0)  # arcs before that lead nowhere any more
+        place = dict.fromkeys(level, 0)  # the arcs before this one lead nowhere any more
         way: list[int] = []
         while True:
             node = self.target[way[-1]] if way else source
@@ -78,7 +79,7 @@ class _Network:
 
 
 def minimum_cut(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> set[Hashable]:
-    """Raises ValueError where no cut is possible."""
+    """The nodes on the side of the source. Raises ValueError where no cut is possible."""
     network = _Network(edges)
     while True:
         level = network.levels(source)

@@ -1,13 +1,13 @@
 """The backward of a training graph where only some of its results have a gradient.
 
 In:  the backward's graph: (saved, tangents) -> gradients.
-Out: `Tangents`: which tangents each of its nodes is made of; `Partial`: the backward without the nodes that
-     lead back to the tangents that nobody sent.
+Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`: the backward without the
+     nodes that lead only to missing tangents.
 
-    results (d, g), d.backward(), g.backward():   two parts of one node: the first frees what it alone reads,
-                                                  the second does without that
+    results (d, g), d.backward(), g.backward():   two parts of one node; the first frees the values that only
+                                                  it reads, the second runs without them
 
-A tangent is a bit of an int: the first is 1, the second is 2.
+A set of tangents is an int with one bit for each: the first is 1, the second is 2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codegen.trace.nodes import drop_unused, is_effect
 
 class Tangents:
     def __init__(self, graph: fx.Graph, count: int) -> None:
-        """`count`: how many tangents it takes, after what was saved."""
+        """`count`: the number of tangents that the graph takes, after the saved values."""
         self.graph = graph
         self.count = count
         self.all = (1 << count) - 1
@@ -40,7 +40,7 @@ class Tangents:
 
     @functools.cached_property
     def needs(self) -> tuple[int, ...]:
-        """For each saved value, the tangents whose way back reads it."""
+        """For each saved value, the tangents whose path back reads it."""
         read: dict[fx.Node, int] = {}
         for node in reversed(self.graph.nodes):
             readers = -1 if is_effect(node) else self.of[node] or read.get(node, 0)
@@ -51,8 +51,10 @@ class Tangents:
 
     @functools.cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """For each tangent, those whose way back shares a step with its own (itself included) that reads what
-        the forward saved: eager has freed that after the first of them.
+        """For each tangent, the tangents that exclude it after their backward (itself included).
+
+        Their paths back share a step that reads a saved value: eager has freed that value after the first
+        backward.
         """
         made = {node for node in self.graph.nodes if not self.of[node]}
         steps = {self.of[node] for node in self.graph.nodes if not made.isdisjoint(node.all_input_nodes)}
@@ -64,7 +66,7 @@ class Tangents:
         return tuple(found)
 
     def conflict(self, sent: int, spent: int) -> bool:
-        """Does the way back from `sent` read what was freed behind `spent`?"""
+        """Whether the path back from `sent` reads a value that was freed after `spent`."""
         return any(sent >> number & 1 and mask & spent for number, mask in enumerate(self.conflicts))
 
     def left(self, spent: int) -> int:
@@ -74,9 +76,11 @@ class Tangents:
 
 
 class Partial:
-    """The backward for the tangents `sent`. `graph` takes the saved values at `saved`, the tangents that were
-    sent, and zeros like each of `zeros`: for steps that take what was sent together with what was not, and
-    are no plain additions.
+    """The backward for the tangents `sent`.
+
+    `graph` takes the saved values at the positions `saved`, the sent tangents, and zeros like each of
+    `zeros`. Steps need zeros where they combine a sent tangent with a missing one, and are not plain
+    additions.
     """
 
     def __init__(self, tangents: Tangents, sent: int) -> None:
@@ -106,7 +110,7 @@ class Partial:
         return node.op in ("call_function", "get_attr") and node not in self.absent
 
     def only_addend(self, node: fx.Node) -> fx.Node | None:
-        """What `node` is where it adds nothing to one value."""
+        """The other addend, where `node` adds a missing value to it."""
         if node.target is not torch.ops.aten.add.Tensor or len(node.all_input_nodes) != 2 or node.kwargs:
             return None
         there = [item for item in node.all_input_nodes if item not in self.absent]
@@ -118,15 +122,16 @@ class Partial:
         return value if same else None
 
     def arguments(self, saved: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """`saved`, `tangents`: all that the whole backward takes; None for what is not needed."""
+        """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed."""
         zeros = (torch.empty_strided(z.shape, z.stride(), dtype=z.dtype).zero_() for z in self.zeros)
         return [*(saved[place] for place in self.saved), *(t for t in tangents if t is not None), *zeros]
 
 
 class Kept:
-    """What a node made in Python still holds of its saved tensors after a backward that started from some of
-    its results: autograd frees all of them then (for nodes built in C, native/autograd/autograd_apply.c keeps
-    what others need).
+    """The saved tensors that a node made in Python still holds after a backward from some of its results.
+
+    Autograd frees all of them then. (For nodes built in C, native/autograd/autograd_apply.c keeps the tensors
+    that other results need.)
     """
 
     def __init__(self, tangents: Tangents) -> None:
@@ -135,7 +140,7 @@ class Kept:
         self.tensors: list[tuple[torch.Tensor, int] | None] | None = None
 
     def saved(self, ctx: Any, sent_tangents: Sequence[Any]) -> Sequence[Any]:
-        """The saved tensors for these tangents. Raises what eager raises where they were freed or written to."""
+        """The saved tensors for these tangents. Raises eager's error where they were freed or written."""
         sent = sum(1 << number for number, tangent in enumerate(sent_tangents) if tangent is not None)
         free = not torch._C._autograd._get_current_graph_task_keep_graph()
         values: Sequence[Any]
@@ -159,7 +164,8 @@ class Kept:
         tensor, version = item
         if tensor._version != version:
             raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"a tensor of {tuple(tensor.shape)} is at version {tensor._version}, expected version {version}"
+                "one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: a tensor of {tuple(tensor.shape)} is at version {tensor._version}, "
+                f"expected version {version}"
             )
         return tensor

@@ -1,14 +1,14 @@
-"""Cut a joint graph into the forward's and the backward's.
+"""Cuts a joint graph into the graph of the forward and the graph of the backward.
 
 In:  `Joint`.
-Out: `Parts`: two closed graphs, and what passes from the first to the second.
+Out: `Parts`: two closed graphs, and the values that pass from the first to the second.
 
-    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le,
-        where, mul, ...
+    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y
+                                 backward: mul again, le, where, mul, ...
 
-Saved are the values that the gradients use, but for what the backward computes again
-(`codegen.autograd.recompute`). Nothing is made from inputs that the gradients do not use themselves: eager
-would not keep them, so that the user may have written to them since.
+The saved values are the ones that the gradients use, except those that the backward computes again
+(`codegen.autograd.recompute`). Nothing is computed from an input that the gradients do not use themselves:
+eager would not save this input, so the user may have written to it in between.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ from codegen.trace.nodes import drop_unused, is_effect
 
 @dataclass
 class Parts:
-    """The forward gives `results` first (what the module's outputs are made of), then `extra` values that
-    only the backward needs. The backward takes `saved_inputs` (positions of inputs), `saved_results`
-    (positions in all that the forward gives), and one tangent for each of `differentiable`; it gives a
-    gradient for each input that is `wanted`, None for the others.
+    """Forward and backward as closed graphs.
+
+    The forward returns `results` first (the module's outputs are made of them), then `extra` values that only
+    the backward needs. The backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in
+    all results of the forward), and one tangent for each of `differentiable`. It returns a gradient for each
+    input that is `wanted`, None for the others.
     """
 
     forward: fx.Graph
     backward: fx.Graph
     input_count: int
     result_count: int
-    forward_size: int  # nodes of the forward as it was traced
-    saved_places: list[int]  # of what the backward takes, among those nodes
+    forward_size: int  # number of nodes of the forward as it was traced
+    saved_places: list[int]  # positions of the saved values among those nodes
     saved_inputs: list[int]
     saved_results: list[int]
     differentiable: list[int]
@@ -50,13 +52,15 @@ class Parts:
 
     @functools.cached_property
     def tangents(self) -> Tangents:
-        """The same for all sizes that the parts are used for."""
+        """The tangents are the same for all sizes that the parts are used for."""
         return Tangents(self.backward, len(self.differentiable))
 
 
 def partition(joint: Joint) -> Parts:
-    """Raises UntraceableError where a value that the backward needs does not survive the forward (an input
-    that the forward writes to).
+    """Cuts the graph.
+
+    Raises UntraceableError where a value that the backward needs does not survive the forward (an input that
+    the forward writes to).
     """
     nodes = list(joint.trace.graph.nodes)
     forward, backward = nodes[: joint.boundary], nodes[joint.boundary + len(joint.tangents) :]
@@ -69,7 +73,7 @@ def partition(joint: Joint) -> Parts:
     frontier += [node for node in decomposed(forward) if node not in known]
     saved, again = choose_saved(frontier, results)
     if written & set(saved):
-        raise UntraceableError("a write to an input whose value from before is needed by the backward")
+        raise UntraceableError("a write to an input whose former value the backward needs")
     kept = [node for node in saved if node.op != "get_attr"]
     is_result: Callable[[fx.Node], bool] = set(results).__contains__
     extra = [node for node in kept if node.op != "placeholder" and not is_result(node)]
@@ -92,7 +96,7 @@ def partition(joint: Joint) -> Parts:
 
 
 def positions(nodes: list[fx.Node]) -> dict[fx.Node, int]:
-    """Where each comes first."""
+    """For each node, its first position."""
     return {node: place for place, node in reversed(list(enumerate(nodes)))}
 
 
@@ -108,14 +112,15 @@ def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node
 
 
 def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
-    """Values of the forward that the backward reads, in order. Of a call with several results: the results."""
+    """The forward's values that the backward reads, in order; for calls with several results, the results."""
     read = {argument for node in live for argument in node.all_input_nodes}
     return [node for node in forward if node in read and not isinstance(node.meta["val"], (tuple, list))]
 
 
 def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
-    """Operands of decompositions of matrices (svd, eig, lu): a second derivative needs results that the first
-    one does not, or the matrix itself. Eager keeps it, too.
+    """Operands of matrix decompositions (svd, eig, lu), which eager saves too.
+
+    A second derivative needs results that the first derivative does not, or the matrix itself.
     """
     calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
     operands = (argument for call in calls for argument in call.all_input_nodes)

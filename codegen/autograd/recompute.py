@@ -1,20 +1,22 @@
 """Which values pass from the forward to the backward, and which the backward computes again.
 
 In:  the values of the forward that the backward reads, and the forward's results.
-Out: what is saved, and the steps that make the rest from it.
+Out: the saved values, and the steps that compute the other values from them.
 
     a = x @ w; b = a.float(); y = gelu(b)     a in bfloat16 is saved, b computed again: half of the bytes
 
-Two ways are tried, and the one that keeps fewer bytes is taken (the first where they are equal): what the
-backward reads is saved, but for what a few cheap steps make from what is saved already; and the cheapest cut
-of the graph between what can't be computed again and what the backward reads, where a value costs the bytes
-that are written and read, and a step that is done again what it computes. Recomputation as a cut: Jain and
-others, "Checkmate: Breaking the memory wall with optimal tensor rematerialization", 2020, has the problem;
-the largest flow solves it where each step is done once more at most.
+There are two plans. The plan that keeps fewer bytes is taken, or the first where both keep the same:
 
-Never again: products, reductions, random draws, and nothing from inputs that the gradients do not use
-themselves. Nothing is saved beyond what eager would keep that the program could write to: inputs, results and
-their views.
+* The values that the backward reads are saved, except those that a few cheap steps compute from saved values.
+* The cheapest cut of the graph between values that can't be computed again and values that the backward
+  reads. A saved value costs the bytes that are written and read; a repeated step costs its computation.
+
+The cut follows Jain and others, "Checkmate: Breaking the memory wall with optimal tensor rematerialization",
+2020. The largest flow solves the problem, because each step is repeated once at most.
+
+Some values are never computed again: matrix products, reductions, random numbers, and values computed from
+inputs that the gradients do not use themselves. The plans save no value that the program could write to
+(inputs, results, and views of them) unless eager saves it, too.
 """
 
 from __future__ import annotations
@@ -32,35 +34,39 @@ from codegen.autograd.minimum_cut import Edge, minimum_cut
 aten = torch.ops.aten
 PARTS = frozenset((aten.slice.Tensor, aten.select.int))
 VIEWS = PARTS | frozenset((
-    aten.view.default, aten._unsafe_view.default, aten.t.default, aten.transpose.int, aten.permute.default, aten.unsqueeze.default,
-    aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default, aten.alias.default,
+    aten.view.default, aten._unsafe_view.default, aten.t.default, aten.transpose.int, aten.permute.default,
+    aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default,
+    aten.alias.default,
 ))  # fmt: skip
 CHEAP_VIEWS = VIEWS | frozenset((
-    aten.reshape.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default, aten.full_like.default,
-    aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default, aten.zeros.default, aten.ones.default,
+    aten.reshape.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default,
+    aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default,
+    aten.zeros.default, aten.ones.default,
 ))  # fmt: skip
 
 
 def is_cheap(node: fx.Node) -> bool:
-    """Elementwise, or a change of layout: fuses into whatever reads it."""
+    """Whether the node is elementwise or changes a layout: it fuses with the code that reads it."""
     target = node.target
     if not isinstance(target, OpOverload) or torch.Tag.nondeterministic_seeded in target.tags:
         return False
     return target in CHEAP_VIEWS or torch.Tag.pointwise in target.tags
 
 
-#: elementwise operators that cost next to nothing beside the reading of their operands
+#: elementwise operators that cost almost nothing compared with the reading of their operands
 SIMPLE = frozenset((
-    "add", "sub", "rsub", "mul", "neg", "abs", "relu", "where", "sign", "maximum", "minimum", "clamp", "clamp_min", "clamp_max", "threshold_backward",
-    "eq", "ne", "lt", "le", "gt", "ge", "logical_not", "logical_and", "logical_or", "bitwise_not", "bitwise_and", "bitwise_or",
+    "add", "sub", "rsub", "mul", "neg", "abs", "relu", "where", "sign", "maximum", "minimum", "clamp",
+    "clamp_min", "clamp_max", "threshold_backward", "eq", "ne", "lt", "le", "gt", "ge", "logical_not",
+    "logical_and", "logical_or", "bitwise_not", "bitwise_and", "bitwise_or",
 ))  # fmt: skip
 UNKNOWN = 256
-DEAR = 3  # bytes that are read in the time of one element of another elementwise operator
+EXPENSIVE = 3  # bytes that are read in the time of one element of another elementwise operator
 
 
 def base_of(node: fx.Node) -> fx.Node:
-    """What `node` is a view of, through any number of views; itself where it is none, or a part of something
-    that need not be stored whole.
+    """The base of `node`, through any number of views.
+
+    It is `node` itself where that is no view, or a part of a value that need not be saved as a whole.
     """
     base, is_part = node, False
     while base.target in VIEWS:
@@ -70,8 +76,9 @@ def base_of(node: fx.Node) -> fx.Node:
 
 
 def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Of the values that the backward reads: those to save, and the nodes to compute again (in order). A view
-    is made again from its base: the memory is the same, and so are its writes.
+    """The values to save, and the nodes to compute again (in order), for the values that the backward reads.
+
+    A view is made again from its base: it has the same memory, and the same writes.
     """
     plain = follow(frontier, results, set())
     other = follow(frontier, results, cheapest_cut(frontier, results))
@@ -79,7 +86,7 @@ def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[
 
 
 def bytes_kept(saved: list[fx.Node], results: list[fx.Node]) -> int:
-    """Inputs and results are there anyway."""
+    """The bytes of the saved values. Inputs and results exist anyway."""
     return sum(bytes_of(node) for node in saved if node.op != "placeholder" and node not in results)
 
 
@@ -89,8 +96,9 @@ def bytes_of(node: fx.Node) -> int:
 
 
 def count_of(value: torch.Tensor) -> int:
-    """Elements, for the present sizes. A size that is not known before the graph runs counts as one of some
-    hundred: it is the same for all.
+    """The number of elements, for the present sizes.
+
+    A size that is known only when the graph runs counts as a few hundred: it counts the same in both plans.
     """
     return prod(size if isinstance(size, int) else size.node._hint or UNKNOWN for size in value.shape)
 
@@ -98,7 +106,7 @@ def count_of(value: torch.Tensor) -> int:
 def follow(
     frontier: list[fx.Node], results: list[fx.Node], chosen: set[fx.Node]
 ) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Saved are the `chosen` values and what can't be made, or not in a few steps, from what is saved."""
+    """Saves the `chosen` values, and the values that a few steps can't compute from saved values."""
     saved: list[fx.Node] = []
     again: dict[fx.Node, None] = {}
     bases = dict.fromkeys(base_of(node) for node in frontier)
@@ -114,7 +122,7 @@ def follow(
 
 
 def given(bases: dict[fx.Node, None], results: list[fx.Node]) -> set[fx.Node]:
-    """What is saved in any case, or is there anyway."""
+    """The values that are saved in any case, or exist anyway."""
     return {node for node in bases if not is_cheap(node) or node in results}
 
 
@@ -122,9 +130,7 @@ MAX_RECIPE = 8
 
 
 def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
-    """The cheap nodes that compute `node` from what is available; None if there is no such way, or a long
-    one.
-    """
+    """The cheap nodes that compute `node` from the available nodes; None if there are none, or too many."""
     order: list[fx.Node] = []
 
     def visit(current: fx.Node) -> bool:
@@ -146,7 +152,7 @@ SOURCE, SINK = "source", "sink"
 
 
 def cheapest_cut(frontier: list[fx.Node], results: list[fx.Node]) -> set[fx.Node]:
-    """Values to save beside those that are saved in any case."""
+    """The values to save in addition to the values that are saved in any case."""
     bases = dict.fromkeys(base_of(node) for node in frontier)
     there = given(bases, results)
     shown = {root_of(node) for node in results}
@@ -172,7 +178,7 @@ def cheapest_cut(frontier: list[fx.Node], results: list[fx.Node]) -> set[fx.Node
 
 
 def save_cost(node: fx.Node, bases: dict[fx.Node, None], shown: set[fx.Node]) -> int | None:
-    """In bytes that are moved; None where it must not be saved."""
+    """The cost of saving it, in bytes that are moved; None where it must not be saved."""
     if node in bases:
         return 2 * bytes_of(node)
     root = root_of(node)
@@ -187,17 +193,17 @@ def save_cost(node: fx.Node, bases: dict[fx.Node, None], shown: set[fx.Node]) ->
 
 
 def root_of(node: fx.Node) -> fx.Node:
-    """The node whose memory a view is on, through parts too."""
+    """The node that owns the memory of a view, through parts too."""
     while node.target in VIEWS or node.target is aten.reshape.default:
         node = node.all_input_nodes[0]
     return node
 
 
 def step_cost(node: fx.Node) -> int:
-    """Of computing it again, in bytes that could be read meanwhile."""
+    """The cost of computing it again, in bytes that could be read in the same time."""
     value = node.meta["val"]
     if node.target in CHEAP_VIEWS or not isinstance(value, torch.Tensor):
         return 0
     assert isinstance(node.target, OpOverload)
     simple = node.target._schema.name.removeprefix("aten::") in SIMPLE
-    return count_of(value) // 2 if simple else DEAR * count_of(value)
+    return count_of(value) // 2 if simple else EXPENSIVE * count_of(value)

@@ -1,14 +1,14 @@
 """A compiled forward and backward as one differentiable callable.
 
 In:  `Joint` and its `Parts`.
-Out: `TrainingGraph`: called with the graph's placeholders, gives a tuple whose tensors have gradients.
+Out: `TrainingGraph`: it takes the graph's placeholders and returns a tuple whose tensors have gradients.
 
     loss, = graph(x, w);  loss.backward()   ->   forward kernels now, backward kernels when autograd asks
 
-One node of autograd's graph a call, built by `_capture.TrainingFunction`. The backward is compiled when it is
-first needed. Values are saved as eager saves them, so that its rules hold: a saved tensor that was written to
-since raises, a second backward without retain_graph raises, hooks run. Outputs that are inputs or views are
-made outside the function, where autograd can see what they are; so are differentiable writes to inputs.
+Each call makes one node of autograd's graph, built by `_capture.TrainingFunction`. The backward is compiled
+when it is first needed. Values are saved as in eager, so eager's rules hold: a saved tensor that was written
+raises, a second backward without retain_graph raises, hooks run. Outputs that are inputs or views are made
+outside the function, where autograd can see them; the same holds for differentiable writes to inputs.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from codegen.autograd.partial_backward import Kept, Partial, Tangents
 from codegen.autograd.partition import Parts
 from codegen.launch.compiled import CompiledGraph, assemble, unwatched
 
-COMBINATIONS = 8  # of results that gradients come from, for which a backward is compiled
+COMBINATIONS = 8  # most sets of sent tangents for which a backward is compiled
 
 
 class TrainingGraph:
-    """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is asked for."""
+    """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is needed."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class TrainingGraph:
         self.function = make_function(self)
         self.writes = joint.writes
         self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
-        #: the quickest way to call the graph: past this object where it has nothing to add. It raises
-        # _capture.CheckFailed where a : check in a kernel fails; the caller runs the program eagerly then,
-        # nothing has been written.
+        #: the fastest way to call the graph: it skips this object where that has nothing to add. It raises
+        #: _capture.CheckFailed where a check in a kernel fails. Nothing has been written then, and the caller
+        #: runs the program eagerly.
         self.direct_call = self.function if self.direct and not self.lifted else self
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
@@ -90,7 +90,7 @@ class TrainingGraph:
 
     @functools.cached_property
     def eager_backward(self) -> fx.Graph:
-        """The backward, to be called operator by operator."""
+        """The backward, for calls operator by operator."""
         return self.backward_in_numbers()
 
     def backward_in_numbers(self) -> fx.Graph:
@@ -116,15 +116,17 @@ class TrainingGraph:
             return self.function.backward
 
     def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-        """The first tangents decide for which strides it is compiled; others are copied into those."""
+        """The first tangents decide the strides that it is compiled for; others are copied into these."""
         return backward_for(self.next.recipe, tangents)
 
     def run_backward(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
-        """The gradients of all inputs: the first time, under create_graph, where gradients of results are
-        missing (None) and where they are no plain tensors. `edges`: under create_graph, tensors with the
-        places of the wanted inputs in autograd's graph.
+        """The gradients of all inputs.
+
+        Autograd comes here the first time, under create_graph, where tangents are missing (None), and where
+        they are not plain tensors. `edges`: under create_graph, tensors that stand for the places of the
+        wanted inputs in autograd's graph.
         """
         sent = sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
         if any(value is None for value in saved):
@@ -144,8 +146,9 @@ class TrainingGraph:
         return self.without_source(grads, sent)
 
     def run_partial(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients that come from some of the results, where a backward from others came first: what
-        only that needed is freed (None).
+        """The gradients that come from some of the results, after a backward from other results.
+
+        The values that only the earlier backward needed are freed (None).
         """
         partial = self.partial(sent)
         given = partial.arguments(saved, tangents)
@@ -165,21 +168,21 @@ class TrainingGraph:
             return self.partials[sent]
 
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """None: operator by operator, where too many combinations are asked for to compile each."""
+        """The compiled backward for these tangents; None (operator by operator) after too many combinations."""
         with self.lock:
             if sent not in self.compiled_partials and len(self.compiled_partials) < COMBINATIONS:
                 self.compiled_partials[sent] = self.make_backward(partial.graph)
             return self.compiled_partials.get(sent)
 
     def tell_sources(self) -> None:
-        """From now on nodes fill in the gradients that nobody sends."""
+        """From now on nodes fill in the tangents that are missing."""
         with self.lock:
             if not self.function.sources and self.tangents.count <= 64:
                 self.function.sources = tuple(self.sources)
 
     @functools.cached_property
     def sources(self) -> list[int]:
-        """For each gradient, the tangents that it is made of."""
+        """For each gradient, the tangents that it is computed from."""
         results: Any = self.parts.backward.output_node().args[0]
         return [self.tangents.of[node] if isinstance(node, fx.Node) else 0 for node in results]
 
@@ -188,19 +191,17 @@ class TrainingGraph:
         return self.parts.tangents
 
     def masks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What `_capture.TrainingFunction` asks for before the first backward that starts from some of the
-        results only.
-        """
+        """`_capture.TrainingFunction` needs these before the first backward from only some of the results."""
         return self.tangents.conflicts, self.tangents.needs
 
     def without_source(self, grads: Sequence[Any], sent: int) -> tuple[Any, ...]:
-        """None, as in eager, for an input whose gradient would come from results that have none."""
+        """None, as in eager, for an input whose gradient would come only from results without a gradient."""
         return tuple(
             None if sources and not sources & sent else grad
             for grad, sources in zip(grads, self.sources, strict=True)
         )
 
-    # --- texts, of what is compiled by now
+    # --- texts of the code that is compiled by now
 
     def parts_compiled(self) -> list[CompiledGraph]:
         whole = [] if self.backward is None else [self.backward]
@@ -228,9 +229,10 @@ class TrainingGraph:
 
 
 class ViewsGraph:
-    """A graph whose outputs that require grad are views of its inputs: there is nothing to compile for their
-    backward. The others come from
-    `forward`, the views are made where autograd sees them.
+    """A graph whose outputs that require grad are views of its inputs.
+
+    Their backward needs no compiled code. `forward` computes the other outputs; the views are made where
+    autograd sees them.
     """
 
     def __init__(
@@ -254,8 +256,9 @@ class ViewsGraph:
 
 
 def make_function(graph: TrainingGraph) -> Any:
-    """The graph's forward as a function that autograd knows. Its nodes are built natively; where that can't
-    be, by `wrap`.
+    """The graph's forward as a function that autograd knows.
+
+    Its nodes are built natively; where this is not possible, `wrap` builds them.
     """
     parts = graph.parts
     return _capture.TrainingFunction(
@@ -273,11 +276,10 @@ def make_function(graph: TrainingGraph) -> Any:
 
 
 def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
-    """What gives the values that the forward made a node of `torch.autograd.Function`: (all that the forward
-    gave, *arguments) -> results.
+    """A function that makes the values of the forward a node of `torch.autograd.Function`.
 
-    Called past `torch.autograd.Function.apply`, whose checks are for functorch: graphs are not called under
-    its transforms.
+    It maps (all values of the forward, *arguments) to the results. It skips `torch.autograd.Function.apply`,
+    whose checks are for functorch: graphs are not called under functorch's transforms.
     """
     parts = graph.parts
     count = parts.result_count

@@ -83,9 +83,7 @@ class FakeMode(FakeTensorMode):
         self.fake_tensor_converter = FakeTensorConverter(copy_data=False, export=False)
         self.static_shapes = True
         self.shape_env = None
-        self.symbolic: SymbolicRules | None = (
-            None  # set by `codegen.fake.symbolic.use_sizes`
-        )
+        self.symbolic: SymbolicRules | None = None  # set by `codegen.fake.symbolic.use_sizes`
         self.allow_scalar_outputs = False
         self._allow_unsafe_data_ptr_access = True
         self.allow_meta = False

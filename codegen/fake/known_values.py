@@ -38,7 +38,7 @@ def is_still_constant(tensor: Any) -> bool:
 
 
 def can_be_known(result: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the values may be known. It runs after each operator; the first argument nearly always decides."""
+    """Whether the values may be known; runs after each operator. The first argument nearly always decides."""
     for value in args:
         if type(value) is FakeTensor and value.constant is None:
             return False

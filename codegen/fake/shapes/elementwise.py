@@ -253,7 +253,7 @@ def pow_scalar(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def as_the_operand(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Operators that write into `empty_like` of their operand; TensorIterator would allocate another layout."""
+    """For operators that write into `empty_like` of their operand; TensorIterator has another layout."""
     return like(args[0]) if args[0].dtype.is_floating_point else NotImplemented
 
 

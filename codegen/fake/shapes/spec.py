@@ -35,7 +35,7 @@ SHAPE_RULES: dict[OpOverload, ShapeRule] = {}
 
 
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
-    """Registers a rule for operators by name: `"mm"` is `aten.mm.default`, `"sum.dim_IntList"` an overload."""
+    """Registers a rule by operator name: `"mm"` is `aten.mm.default`, `"sum.dim_IntList"` an overload."""
 
     def register(body: ShapeRule) -> ShapeRule:
         for name in names:
