@@ -1,7 +1,7 @@
 """The compiler: a graph of torch calls becomes a callable of native code.
 
-In:  `fx.GraphModule` at the level of torch calls (what a Dynamo backend gets), its inputs; optionally a store
-     of machine code.
+In:  `fx.GraphModule` at the level of torch calls (as a Dynamo backend gets it), its inputs; optionally a
+     store of machine code.
 Out: `CompiledGraph`, or `TrainingGraph` where outputs need gradients, or `EagerGraph` where the graph can't
      be compiled.
 
@@ -70,14 +70,15 @@ def compile_fx(
     kernels: bool = True,
     frozen: frozenset[int] = frozenset(),
 ) -> Compiled:
-    """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides,
-    requires_grad, and for the grad mode of the moment. The callable takes the placeholders in order and gives
-    a tuple; inputs of another layout are an error.
+    """Compiles `gm` for inputs like `example_inputs` (tensors, numbers), and for the present grad mode.
 
-    frozen: positions of inputs that will be the same tensors with the same contents at every call; the caller
-    sees to that. They are constants of a graph that computes no gradients. kernels False: every ATen operator
-    of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do). A graph
-    that can't be compiled runs through eager; the log `capture.codegen` says why.
+    Inputs are alike if they have the same dtypes, sizes, strides and requires_grad; inputs of another layout
+    are an error. The callable takes the placeholders in order and returns a tuple.
+
+    `frozen`: positions of inputs that are the same tensors with the same contents at every call; the caller
+    ensures this. They become constants of a graph that computes no gradients. `kernels=False`: each ATen
+    operator of the traced graphs is called, none is compiled (this separates the effects of tracing from the
+    effects of kernels). Eager runs a graph that can't be compiled; the log `capture.codegen` says why.
     """
     try:
         check_inputs(example_inputs)
@@ -94,9 +95,7 @@ def compile_fx(
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
         return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
-    except (
-        RuntimeError
-    ) as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
+    except RuntimeError as error:  # an operator refused its arguments; eager will, at the user's line
         log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
 
@@ -105,9 +104,9 @@ def compile_fx(
 def compile_for_sizes(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
 ) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:
-    """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it
-    has no such form: the log
-    `capture.codegen` says why.
+    """Compiles a graph whose int placeholders are symbols of its sizes, once for all sizes.
+
+    None where it has no such form: the log `capture.codegen` says why.
     """
     from codegen.dynamic.compile_symbolic import compile_symbolic  # lazy: import time
 
@@ -118,7 +117,7 @@ def compile_for_sizes(
         calibrate()
         graph = compile_symbolic(gm, example_inputs, store=store, fallback=fallback_of(gm, []))
         return autocast.SizedWithoutAutocast(graph) if autocast.is_on() else graph
-    except Exception as reason:  # whatever symbols can't do: numbers will
+    except Exception as reason:  # whatever fails with symbols: numbers may work
         log.info("the graph is compiled for each of its sizes: %s: %s", type(reason).__name__, reason)
         return None
 
@@ -127,8 +126,9 @@ ENTER, LEAVE = grad_mode._enter_inference_mode, grad_mode._exit_inference_mode
 
 
 def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
-    """`gm` itself, or without the calls that put all of it into inference mode. UntraceableError where it is
-    in that mode in part only.
+    """`gm` itself, or a copy without the calls that put all of it into inference mode.
+
+    Raises UntraceableError where only a part of it is in that mode.
     """
     calls = [node for node in gm.graph.nodes if node.op.startswith("call_")]
     if not any(node.target in (ENTER, LEAVE) for node in calls):
@@ -146,7 +146,7 @@ def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
 
 
 class InInferenceMode:
-    """A compiled graph, each call of which runs in inference mode."""
+    """A compiled graph; each call of it runs in inference mode."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -216,7 +216,7 @@ def finish_training(
     forward = assemble(parts.forward, store=store, kernels=kernels, changes=changes)
 
     def backward(graph: fx.Graph) -> CompiledGraph:
-        def again(*args: Any) -> tuple[Any, ...]:  # where a check fails: the operator raises its own error
+        def again(*args: Any) -> tuple[Any, ...]:  # after a failed check: the operator raises its own error
             return call_by_call(graph, args)
 
         return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
@@ -240,8 +240,9 @@ def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[...,
 
 
 class EagerFallback:
-    """Runs the module through eager, where a check in a kernel failed: eager's own error is what the caller
-    should see.
+    """Runs the module through eager where a check in a kernel failed.
+
+    The caller then sees eager's own error.
     """
 
     def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
@@ -253,7 +254,7 @@ class EagerFallback:
 
 
 class UnderGradMode:
-    """A training graph that is called without grad mode, which its module switches on."""
+    """A training graph that is called without grad mode; its module switches the mode on."""
 
     def __init__(self, graph: TrainingGraph) -> None:
         self.graph = graph
@@ -271,7 +272,7 @@ class UnderGradMode:
 
 
 class WithLifted:
-    """A compiled graph whose module holds tensors: they are its last arguments."""
+    """A compiled graph whose module holds tensors; they are its last arguments."""
 
     def __init__(self, graph: CompiledGraph, lifted: list[torch.Tensor]) -> None:
         self.graph = graph

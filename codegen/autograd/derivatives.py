@@ -63,7 +63,7 @@ NO_DERIVATIVE = (
 
 
 class DerivativeRecipe:
-    """How to trace a module again: its inputs without their data, and the process state of the first trace."""
+    """How to trace a module again: its inputs without their data, and the process state of the trace."""
 
     def __init__(self, module: fx.GraphModule, inputs: Sequence[Any], parts: Parts) -> None:
         mode = fake_mode()

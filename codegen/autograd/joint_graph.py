@@ -110,7 +110,7 @@ def check_outputs(traced: Trace) -> None:
 
 
 def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
-    """Raises where a written input shares memory with another input: the trace takes these for two memories."""
+    """Raises where a written input shares memory with another input; the trace sees two memories."""
     written = {tracked.memory.placeholder for tracked in traced.written}
     if not written:
         return
@@ -138,7 +138,10 @@ def switches_grad(module: fx.GraphModule) -> bool:
 
 
 def check_switches(joint: Joint) -> None:
-    """Raises where views or writes that autograd sees need another grad mode than the mode around the graph."""
+    """Raises where grad mode changes around views or writes that autograd sees.
+
+    These are made outside of the graph, in the grad mode of its caller.
+    """
     around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
     replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
     if any(not kind.cut_off and not kind.modes <= around for kind in replays):

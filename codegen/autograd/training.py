@@ -168,7 +168,7 @@ class TrainingGraph:
             return self.partials[sent]
 
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """The compiled backward for these tangents; None (operator by operator) after too many combinations."""
+        """The compiled backward for these tangents; None (operator by operator) after many combinations."""
         with self.lock:
             if sent not in self.compiled_partials and len(self.compiled_partials) < COMBINATIONS:
                 self.compiled_partials[sent] = self.make_backward(partial.graph)

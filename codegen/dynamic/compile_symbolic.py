@@ -1,4 +1,4 @@
-"""One compilation of a graph for many sizes: the way in.
+"""Compiles a graph once for many sizes.
 
 In:  a graph some of whose placeholders are ints, and inputs.
 Out: `SymbolicGraph`, or `SymbolicTraining` where results have gradients.
@@ -23,7 +23,7 @@ from codegen.trace.trace import Trace
 def compile_symbolic(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, fallback: Any
 ) -> SymbolicGraph | SymbolicTraining:
-    """Raises NotSymbolic, and what tracing raises."""
+    """Raises NotSymbolic, and the errors of tracing."""
     opened = OpenInputs(gm, example_inputs, fake_mode())
     with torch._C._EnablePythonDispatcher():
         joint = trace_joint(gm, opened.fakes, opened.mode)

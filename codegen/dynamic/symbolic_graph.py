@@ -1,17 +1,17 @@
 """One compilation for many sizes.
 
-In:  a graph some of whose placeholders are ints, whose tensors' sizes and strides are expressions of them
-     (`meta["example_value"]`), and inputs.
-Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_capture.PlanTemplate`, which
-     gives a `CompiledGraph` for these ints, and for all others by which planning would go the same way.
+In:  a graph some of whose placeholders are ints, and inputs. Sizes and strides of its tensors are expressions
+     of these ints (`meta["example_value"]`).
+Out: `SymbolicGraph`: its kernels take sizes at run time. `plan(ints)` is a `_capture.PlanTemplate`; it makes
+     a `CompiledGraph` for these ints, and for all others for which planning takes the same decisions.
 
-    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch
-        plan with s0 = 9
+    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0
+    plan([7]).graph(9)               the launch plan with s0 = 9
 
-What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives
-None, and the graph has to be compiled for those sizes. `NotSymbolic` says why a graph has no such form:
-floats that depend on sizes, operators without symbolic sizes. A graph with a backward is two such graphs:
-`codegen.dynamic.symbolic_training`.
+Decisions that tracing and lowering took by the present sizes become conditions. Where a condition does not
+hold, `plan` returns None, and the graph has to be compiled for those sizes. `NotSymbolic` says why a graph
+has no such form: floats that depend on sizes, operators without symbolic sizes. A graph with a backward
+becomes two such graphs: `codegen.dynamic.symbolic_training`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ log = logging.getLogger("capture.codegen")
 
 @dataclass(slots=True)
 class SymbolicGraph:
-    """`symbols` are the names of the symbols that the int placeholders stand for, in order (None: one that
-    follows from others, by the guards);
-    `conditions` are sympy expressions over them.
+    """A graph compiled for all sizes.
+
+    `symbols` are the names of the symbols that the int placeholders stand for, in order (None: by the guards,
+    the int follows from others). `conditions` are sympy expressions over them.
     """
 
     versions: KernelVersions
@@ -61,17 +62,18 @@ class SymbolicGraph:
     changes: Mapping[str, int] = field(default_factory=dict)
     fallback: Any = None
     conform: bool = False  # as in `plan.PlanOptions`
-    logged: list[KernelVersion] = field(default_factory=list)  # whose code the logs have shown
-    planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
+    logged: list[KernelVersion] = field(default_factory=list)  # versions whose code has been logged
+    planned: tuple[CompiledGraph, ...] = ()  # the first plan; all plans share its workspace
 
     @property
     def kernels(self) -> list[Any]:
-        """Those for all sizes."""
+        """The kernels for all sizes."""
         return self.versions.general.kernels
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> Any:
-        """The graph for these ints; None where it has to be compiled for them. New ints are filled natively
-        into what `add_template` is given.
+        """The graph for these ints; None where it has to be compiled for them.
+
+        `add_template` gets the template, and native code fills new ints into it.
         """
         template = self.plan(key)
         if template is None:
@@ -81,8 +83,10 @@ class SymbolicGraph:
 
     @compiled.unwatched()
     def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
-        """The launch plan for these values of the int placeholders; None where a condition does not hold for
-        them, or has no form.
+        """The launch plan for these values of the int placeholders.
+
+        None where a condition does not hold for them, or where planning needs a number that has no symbolic
+        form.
         """
         try:
             return self._planned(NumberRecorder(ints))
@@ -100,7 +104,9 @@ class SymbolicGraph:
         sizes = {name: number for name, number in numbers.items() if name is not None}
         broken = next((found for found in self.conditions if not value_of(found, sizes)), None)
         if broken is not None:
-            log.info("the graph for all sizes was made for %s, which %s break", broken, recorder.values)
+            log.info(
+                "the graph for all sizes assumes %s, which does not hold for %s", broken, recorder.values
+            )
             return None
         options = PlanOptions(
             self.conform, self.changes, dict(zip(self.placeholders, recorder.inputs)), sizes
@@ -135,18 +141,32 @@ def packed(rows: Iterable[tuple[int, ...]]) -> bytes:
     return struct.pack(f"{len(words)}q", *words)
 
 
-#: by the name of a sympy class: what it says of the values of its arguments
+#: name of a sympy class -> the function that computes its value from the values of its arguments
 SYMPY: dict[str, Any] = {
-    "Add": lambda *terms: sum(terms), "Mul": lambda *factors: math.prod(factors), "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
-    "Mod": operator.mod, "PythonMod": operator.mod, "Max": lambda *values: max(values), "Min": lambda *values: min(values),
-    "StrictLessThan": operator.lt, "LessThan": operator.le, "StrictGreaterThan": operator.gt, "GreaterThan": operator.ge,
-    "Equality": operator.eq, "Unequality": operator.ne, "Not": operator.not_, "And": lambda *parts: all(parts), "Or": lambda *parts: any(parts),
-}  # fmt: skip
+    "Add": lambda *terms: sum(terms),
+    "Mul": lambda *factors: math.prod(factors),
+    "FloorDiv": operator.floordiv,
+    "CleanDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "Max": lambda *values: max(values),
+    "Min": lambda *values: min(values),
+    "StrictLessThan": operator.lt,
+    "LessThan": operator.le,
+    "StrictGreaterThan": operator.gt,
+    "GreaterThan": operator.ge,
+    "Equality": operator.eq,
+    "Unequality": operator.ne,
+    "Not": operator.not_,
+    "And": lambda *parts: all(parts),
+    "Or": lambda *parts: any(parts),
+}
 
 
 def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
-    """The value of a sympy expression over symbols with these values, which may be open numbers. Raises
-    UnplannableError.
+    """The value of a sympy expression over symbols with these values, which may be open numbers.
+
+    Raises UnplannableError.
     """
     if expression.is_Symbol:
         return sizes[expression.name]
@@ -158,7 +178,7 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
         return math.prod([value_of(expression.args[0], sizes)] * int(expression.args[1]))
     function = SYMPY.get(type(expression).__name__)
     if function is None:
-        raise UnplannableError(f"a condition over sizes without a form: {expression}")
+        raise UnplannableError(f"a condition over sizes that has no form: {expression}")
     return function(*(value_of(argument, sizes) for argument in expression.args))
 
 
@@ -167,7 +187,7 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A graph to be compiled; `placeholders`: the names of its ints."""
+    """A graph to be compiled; `placeholders` are the names of its ints."""
 
     graph: fx.Graph
     placeholders: list[str]
@@ -175,8 +195,9 @@ class Closed:
 
 
 class OpenInputs:
-    """Placeholders as fake tensors of `mode` and symbols of its environment, for these values. `names`: of
-    the symbol of each int (None: it follows from others).
+    """The placeholders as fake tensors of `mode` and symbols of its environment, for these values.
+
+    `names`: the name of the symbol of each int (None: the int follows from others).
     """
 
     def __init__(self, gm: fx.GraphModule, values: Sequence[Any], mode: FakeMode) -> None:
@@ -198,7 +219,7 @@ class OpenInputs:
             return self._translated(example)
         if not isinstance(example, FakeTensor):
             raise NotSymbolic("a tensor placeholder without an example")
-        known = isinstance(value, FakeTensor)  # of another mode: only its kind is wanted
+        known = isinstance(value, FakeTensor)  # of another mode: only its layout is needed
         if not example._has_symbolic_sizes_strides:
             return make_fake(self.mode, value) if known else to_fake(self.mode, value)
         layout = tuple(map(self._translated, example.shape)), tuple(map(self._translated, example.stride()))
@@ -209,21 +230,22 @@ class OpenInputs:
             return number
         expression = number.node.expr.xreplace(self.symbols)
         if not expression.free_symbols <= set(self.symbols.values()):
-            raise NotSymbolic(f"a size {number} that no placeholder gives")
+            raise NotSymbolic(f"a size {number} that follows from no placeholder")
         if not expression.free_symbols:
             return int(expression)
         return self.env.wrap(expression, value_of(number.node.expr, self.hints))
 
     def graphs(self, closed: Sequence[Closed], store: Any) -> list[SymbolicGraph]:
-        """Compile graphs that were traced on these inputs. All have the conditions of all: they run one
-        behind the other.
+        """Compiles graphs that were traced on these inputs.
+
+        All have the conditions of all, because they run one after the other.
         """
         programs = [compiled.lower(item.graph) for item in closed]
         conditions = [guard.expr for guard in self.env.guards]
         for item in closed:
             conditions += assumptions(item.graph, self.symbols.values())
         if not all(value_of(condition, self.present) for condition in conditions):
-            raise NotSymbolic("the present sizes")
+            raise NotSymbolic("a condition that the present sizes break")
         return [
             SymbolicGraph(
                 self._versions(program, store),
@@ -236,17 +258,16 @@ class OpenInputs:
         ]
 
     def _versions(self, program: Program, store: Any) -> KernelVersions:
-        """With the kernels for the present sizes, compiled here: what the compiler refuses is no graph for
-        all sizes.
-        """
+        """Compiles also the kernels for the present sizes: a graph that the compiler refuses is not symbolic."""
         versions = KernelVersions(program, store)
         versions.version(self.present)
         return versions
 
 
 def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
-    """By the position of an int placeholder: its symbol, and the one of `env` in its place. Not of one that
-    is an expression of others.
+    """Position of an int placeholder -> its symbol, and the symbol of `env` in its place.
+
+    Placeholders that are expressions of others have none.
     """
     symbols: dict[int, tuple[Any, Any]] = {}
     for position, (example, value) in enumerate(zip(examples, values)):
@@ -267,12 +288,13 @@ def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -
     return symbols
 
 
-# --- what lowering takes for granted ----------------------------------------------------------------------
+# --- what lowering assumes --------------------------------------------------------------------------------
 
 
 def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
-    """Conditions under which index algebra is right: no symbol, dividend or position is negative, no divisor
-    is zero, no stride is that of an empty dim.
+    """The conditions under which index algebra is right.
+
+    No symbol, dividend or position is negative; no divisor is zero; no stride belongs to an empty dim.
     """
     import sympy  # type: ignore[import-untyped]
 

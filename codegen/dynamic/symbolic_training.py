@@ -1,14 +1,14 @@
 """One compilation of forward and backward for many sizes.
 
-In:  a joint graph that was traced on symbolic sizes, cut in two.
-Out: `SymbolicTraining`: kernels of both halves take sizes at run time; `graph_for(ints)` is a `TrainingGraph`
-     whose launch plans are filled with these ints.
+In:  a joint graph that was traced on symbolic sizes and partitioned.
+Out: `SymbolicTraining`: the kernels of both halves take sizes at run time. `graph_for(ints)` is a
+     `TrainingGraph` whose launch plans are filled with these ints.
 
     graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
 
-What needs numbers for sizes, and is rarely asked for, gets them when it is: gradients that are missing or
-come in batches (the backward runs operator by operator), gradients of gradients (the module is traced once
-more on symbols, whose values are these ints then).
+Rare requests need numbers for sizes, and get them at the first request. Where gradients are missing or come
+in batches, the backward runs operator by operator. For gradients of gradients, the module is traced once more
+on symbols, and then these ints replace the symbols.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
 
-TEMPLATES = 8  # of each half: the newest are kept
+TEMPLATES = 8  # most templates of each half; the newest are kept
 
 
 def compile_training(
@@ -50,11 +50,13 @@ def compile_training(
     store: Any,
     fallback: Any,
 ) -> SymbolicTraining:
-    """Raises NotSymbolic. Both halves are compiled at once: what the backward says of sizes is a condition of
-    the forward.
+    """Raises NotSymbolic.
+
+    Both halves are compiled at once, because the conditions of the backward are conditions of the forward,
+    too.
     """
     if joint.enables_grad:
-        raise NotSymbolic("results that require grad, and no grad mode around the graph")
+        raise NotSymbolic("results that require grad, while grad mode is off around the graph")
     if joint.writes or any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
         raise NotSymbolic("outputs that are made outside of the graph")
     with opened.mode:
@@ -89,7 +91,7 @@ class SymbolicTraining:
         self.fallback = fallback
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
-        """As `SymbolicGraph.graph_for`; its templates are kept here: there are two for each graph."""
+        """As `SymbolicGraph.graph_for`. It keeps its own templates: there are two for each graph."""
         forward, backward = self.forward.graph(key), self.backward.graph(key)
         if forward is None or backward is None:
             return None
@@ -123,7 +125,7 @@ class Plans:
 
 
 class SizedTrainingGraph(TrainingGraph):
-    """`sizes`: the values of the symbols in its parts."""
+    """`sizes` are the values of the symbols in its parts."""
 
     def __init__(
         self,
@@ -139,15 +141,15 @@ class SizedTrainingGraph(TrainingGraph):
         self.sizes = sizes
 
     def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-        """One for all sizes and strides."""
+        """The backward for all sizes and strides."""
         return self.parts.backward
 
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """Operator by operator: it would be compiled for each of the sizes."""
+        """None: it runs operator by operator, as it would be compiled again for each size."""
         return None
 
     def backward_by_calls(self, *args: Any) -> tuple[Any, ...]:
-        """Where a check fails: the operator raises its own error."""
+        """Runs where a check failed: the operator raises its own error."""
         return call_by_call(self.backward_in_numbers(), args)
 
     def backward_in_numbers(self) -> fx.Graph:
@@ -158,7 +160,7 @@ class SizedTrainingGraph(TrainingGraph):
 
 
 class SizedRecipe(DerivativeRecipe):
-    """`recipe`, for the ints `key` in the places of its own."""
+    """`recipe` for the ints `key` in place of its own."""
 
     def __init__(self, recipe: DerivativeRecipe, key: Sequence[int], sizes: Mapping[str, int]) -> None:
         for name, value in vars(recipe).items():

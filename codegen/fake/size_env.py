@@ -196,7 +196,7 @@ class SizeEnv(ShapeEnv):
         return answer
 
     def holds_from(self, condition: Any, symbol: sympy.Symbol, minimum: int) -> bool | None:
-        """Whether a condition on one symbol holds for all values from `minimum` on; None where nobody knows."""
+        """Whether a condition on one symbol holds from `minimum` on; None where that is unknown."""
         bounds = ValueRanges(minimum, max(minimum, self.var_to_range[symbol].upper))
         known = self._maybe_evaluate_static(condition, var_to_range=((symbol, bounds),))
         return None if known is None else bool(known)

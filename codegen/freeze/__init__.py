@@ -1,3 +1,5 @@
-"""In:  a graph whose parameters do not change.
+"""Freezing: parameters become constants.
+
+In:  a graph whose parameters do not change.
 Out: the graph with constants computed and weights packed.
 """

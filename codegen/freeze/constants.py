@@ -1,7 +1,7 @@
-"""What is known of a graph's nodes.
+"""The known values of a graph's nodes.
 
 In:  a graph, the values of some of its placeholders.
-Out: values by node; new constants as `get_attr` nodes.
+Out: node -> value; new constants as `get_attr` nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codegen.fake.twins import to_fake
 
 
 class Constants:
-    """What is known of a graph's nodes."""
+    """The known values of a graph's nodes."""
 
     def __init__(self, graph: fx.Graph, values: Mapping[fx.Node, torch.Tensor]) -> None:
         self.graph = graph
@@ -26,7 +26,7 @@ class Constants:
         return self.values.get(value) if isinstance(value, fx.Node) else None
 
     def add(self, tensor: torch.Tensor, twin: fx.Node, before: fx.Node) -> fx.Node:
-        """A node of the tensor. `twin`: some tensor node; `before`: where it is needed first."""
+        """A node of the tensor. `twin`: any tensor node. `before`: the first node that needs it."""
         root: Any = self.graph.owning_module
         name = f"frozen_{len(root._buffers)}"
         root.register_buffer(name, tensor)

@@ -1,14 +1,14 @@
-"""Graphs whose parameters are frozen: what depends on them alone is computed once.
+"""Graphs with frozen parameters: code that depends only on them runs once.
 
 In:  a closed functional ATen graph, the values of some of its placeholders.
-Out: the same graph with constants (`get_attr` nodes), and products and convolutions with weights in the form
-     that is quickest.
+Out: the same graph with constants (`get_attr` nodes); weights of matrix products and convolutions have their
+     fastest form.
 
     conv(x, w), (y - mean) * (1 / sqrt(var + eps)) * weight + bias   ->   conv(x, w', bias')
 
-The steps: fold constants -> put factors and summands of channels into the weights -> pack the weights for
-oneDNN (`packed_products.py`, `packed_convolutions.py`). Results differ from the unfrozen graph's by
-rounding. Constants that the graph returns stay computed by each call: the caller may write to what it gets.
+The steps: fold constants -> move factors and summands of channels into the weights -> pack the weights for
+oneDNN (`packed_products.py`, `packed_convolutions.py`). Results differ from the unfrozen graph's results by
+rounding. Each call still computes the constants that the graph returns, because the caller may write to them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def freeze(graph: fx.Graph, values: Mapping[fx.Node, torch.Tensor]) -> None:
         for node in list(graph.nodes):
             if node.target in LINEAR:
                 absorb_channels(constants, node)
-        drop_unused(graph)  # epilogues are what alone reads a result
+        drop_unused(graph)  # an epilogue must be the only node that reads a result
         if torch._C._has_mkldnn and torch._C._get_mkldnn_enabled():
             pack_products(constants)
             pack_convolutions(constants)
@@ -66,8 +66,8 @@ def _compute(constants: Constants, node: fx.Node) -> bool:
 
 # --- factors and summands of channels ---------------------------------------------------------------------
 
-#: by operator: the positions of weight and bias among its arguments, the dim of channels in the weight and in
-# the result (from the right)
+#: operator -> the positions of weight and bias among its arguments, and the dim of channels in the weight and
+#: in the result (from the right)
 LINEAR: dict[Any, tuple[int, int, int, int]] = {
     aten.convolution.default: (1, 2, 0, 1),
     aten.addmm.default: (2, 0, 1, 1),
@@ -76,8 +76,9 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def absorb_channels(constants: Constants, node: fx.Node) -> None:
-    """Put what is done to each channel of the result into weight and bias, as long as nothing else reads the
-    result.
+    """Moves the steps on each channel of the result into weight and bias.
+
+    It stops where anything else reads the result.
     """
     place, bias_place, weight_dim, dim = LINEAR[node.target]
     weight, bias = constants.get(node.args[place]), constants.get(node.args[bias_place])
@@ -106,7 +107,7 @@ def absorb_channels(constants: Constants, node: fx.Node) -> None:
 
 
 def _channel_step(constants: Constants, node: fx.Node, channels: int, dim: int) -> Any:
-    """(user, factor, summand) where the only user multiplies by, or adds, one number a channel."""
+    """(user, factor, summand) where the only user multiplies by, or adds, one number for each channel."""
     if len(node.users) != 1:
         return None
     (user,) = node.users
@@ -132,7 +133,7 @@ COMMUTATIVE = (aten.add.Tensor, aten.mul.Tensor)
 
 
 def _by_channel(constants: Constants, operand: Any, rank: int, channels: int, dim: int) -> Any:
-    """A number, or a tensor of one number for each channel; None: it is none."""
+    """A number, or a tensor of one number for each channel; None where the operand is neither."""
     if type(operand) in (int, float):
         return float(operand)
     value = constants.get(operand)

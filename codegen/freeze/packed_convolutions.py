@@ -1,15 +1,15 @@
-"""Convolutions with constant weights, in the form that oneDNN wants them.
+"""Convolutions with constant weights, in the form that oneDNN needs.
 
 In:  a graph and its constants (`codegen.freeze.constants.Constants`).
-Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight, with the sum and
-     the activation behind them as epilogue.
+Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight. A sum and an
+     activation that follow are the epilogue.
 
     relu(convolution(x, w, b) + y)   ->   _convolution_pointwise.binary(x, y, packed w, b, "add", "relu")
 
-Such a convolution gives its result in the layout channels_last, and is quickest where it gets that. So what
-is computed from results has other strides than in eager: they are worked out by running the operators on fake
-tensors; what the graph returns is put back into eager's layout. Where an operator's meaning depends on the
-layout (as_strided, random numbers), the graph stays as it was.
+Such a convolution returns channels_last, and is fastest on channels_last. So values computed from its results
+have other strides than in eager. To find them, the operators run on fake tensors. The results of the graph
+are copied back into eager's layout. Where the meaning of an operator depends on the layout (as_strided,
+random numbers), the graph stays as it was.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 def pack_convolutions(constants: Constants) -> None:
     chosen = [node for node in constants.graph.nodes if is_packable(constants, node)]
-    if len(chosen) < 2:  # one alone would not make up for a result in another layout
+    if len(chosen) < 2:  # one alone does not save the time of a copy into eager's layout
         return
     layouts = Layouts(constants.graph, set(chosen))
     if layouts.are_known():
@@ -57,9 +57,10 @@ def is_packable(constants: Constants, node: fx.Node) -> bool:
 
 
 class Layouts:
-    """What the values of a graph look like when these convolutions give channels_last. `values`: by node,
-    where the strides differ from eager's. `copied`: views that need a row-major copy. `restored`: results in
-    eager's memory format.
+    """The layouts of a graph's values when the chosen convolutions return channels_last.
+
+    `values`: node -> its value, where the strides differ from eager's. `copied`: views that need a row-major
+    copy. `restored`: results in eager's memory format.
     """
 
     def __init__(self, graph: fx.Graph, chosen: set[fx.Node]) -> None:
@@ -70,7 +71,7 @@ class Layouts:
         self.restored: dict[fx.Node, torch.memory_format] = {}
 
     def are_known(self) -> bool:
-        """Fills the tables; False where one of them can't be told."""
+        """Fills the tables; False where a layout is unknown."""
         return all(map(self._visit, self.graph.nodes))
 
     def _visit(self, node: fx.Node) -> bool:
@@ -82,7 +83,7 @@ class Layouts:
         if not any(value in self.values for value in node.all_input_nodes):
             return True
         if isinstance(node.target, OpOverload) and node.target._schema.is_mutable:
-            return True  # a copy into an input: of any layout
+            return True  # a copy into an input may have any layout
         return self._propagate(node)
 
     def _note(self, node: fx.Node, value: Any) -> None:
@@ -104,7 +105,7 @@ class Layouts:
         return True
 
     def _run(self, node: fx.Node, values: dict[fx.Node, torch.Tensor]) -> Any:
-        """None: the operator refuses arguments of that layout."""
+        """None where the operator refuses arguments of that layout."""
         given: Any = (node.args, node.kwargs)
         args, kwargs = fx.node.map_arg(given, lambda known: values.get(known, known.meta["val"]))
         if node.target is operator.getitem:
@@ -186,7 +187,7 @@ def pack_convolution(constants: Constants, node: fx.Node, places: dict[fx.Node, 
 
 
 def _summand(node: fx.Node, places: dict[fx.Node, int]) -> tuple[fx.Node, fx.Node | None]:
-    """The sum of the result and another tensor of its kind that exists already, and that tensor."""
+    """The sum of the result and another tensor of the same kind that already exists, and that tensor."""
     user = next(iter(node.users))
     if len(node.users) > 1 or user.target is not aten.add.Tensor or user.kwargs or len(user.args) != 2:
         return node, None
