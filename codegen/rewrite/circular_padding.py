@@ -34,7 +34,7 @@ def padded(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", valu
 
 
 def _fits(tensor: torch.Tensor, sizes: Sequence[Any]) -> bool:
-    """Whether torch accepts the arguments and crops nothing; torch has its own rules and errors for cropping."""
+    """Whether torch accepts the arguments and crops nothing; torch has its own rules and errors for that."""
     dims = len(sizes) // 2
     if len(sizes) % 2 or not 0 < dims <= MOST_DIMS or tensor.dim() != dims + 2:
         return False

@@ -240,7 +240,7 @@ def cubically(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) 
 
 
 def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -> None:
-    """`options`: the number of arguments between sizes and factors. `limit`: the most elements of a result."""
+    """`options`: number of arguments between sizes and factors. `limit`: most elements of a result."""
 
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
         if not is_usual(tensor, rank) or math.prod((*tensor.shape[:-rank], *result)) > limit:

@@ -136,7 +136,7 @@ class Memories:
             memory.last_call = self.call
 
     def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:
-        """`node` with the dtype, sizes and strides of the tensor, as a copy into the tensor would leave it."""
+        """`node` with the dtype, sizes and strides of the tensor, as a copy into the tensor leaves it."""
         value, target = node.meta["val"], tracked.tensor
         same = (
             value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()

@@ -350,7 +350,7 @@ class Recorder(TorchDispatchMode):
     def run_writing(
         self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The call on the fake tensors: it raises eager's errors, and resizes the tensors that it writes to."""
+        """The call on the fake tensors: it raises eager's errors, and resizes the tensors it writes to."""
         layouts = [(target.shape, target.stride()) for target in targets]
         result = run_rule(self.mode, func, args, kwargs)
         for target, layout in zip(targets, layouts):

@@ -88,7 +88,7 @@ class Trace:
                 raise UntraceableError("a write to an expanded input")
 
     def copy_back(self, outside: Sequence[Tracked] = ()) -> None:
-        """Appends the copies into the written inputs, except the inputs that are copied outside of the graph."""
+        """Appends the copies into the written inputs, except the inputs that are copied outside."""
         self.check_writes()
         for tracked in self.written:
             if tracked in outside:
