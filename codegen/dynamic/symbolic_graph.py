@@ -258,7 +258,7 @@ class OpenInputs:
         ]
 
     def _versions(self, program: Program, store: Any) -> KernelVersions:
-        """Compiles also the kernels for the present sizes: a graph that the compiler refuses is not symbolic."""
+        """Compiles the kernels for the present sizes, too: the compiler may refuse them."""
         versions = KernelVersions(program, store)
         versions.version(self.present)
         return versions

@@ -126,7 +126,7 @@ def of_a_distribution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("repeat_interleave.Tensor")
 def places_of_repeats(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The size is known where the program gives it."""
+    """The size is known only where the program passes `output_size`."""
     size = kwargs.get("output_size")
     repeats = args[0]
     if type(size) is not int or size < 0 or repeats.dim() != 1:

@@ -319,6 +319,7 @@ def test_a_check_of_the_backward_that_fails_gives_eagers_error() -> None:
     def phases(x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.eig(x)[1].real.sum()
 
+    torch.manual_seed(0)  # for some values the phases do not matter, and eager raises nothing
     fast = capture.compile(phases, dynamic=True)
     for n in (3, 4, 6, 3):
         turned = (torch.eye(n).roll(1, 0) + 0.1 * rows(n)[:, :n]).requires_grad_()
