@@ -116,8 +116,8 @@ class Guarding:
     def storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
         if not isinstance(source, ConstantSource):
             offset = conditions.load(ShapeSource(source, "storage_offset"))
-            condition = conditions.apply("eq", offset, conditions.constant(tensor.storage_offset()))
-            self.guards.add(ShapeGuard.of(condition))  # type: ignore[arg-type]
+            present = conditions.constant(tensor.storage_offset())  # type: ignore[arg-type]
+            self.guards.add(ShapeGuard.of(conditions.apply("eq", offset, present)))
 
     def dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:

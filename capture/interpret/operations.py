@@ -89,8 +89,8 @@ class Operations:
         return self.wrap_result(value, node) if returned is None else returned
 
     def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
-        """`torch._foreach_add_` and similar functions return the list that they get. With a tensor subclass or
-        a function mode, the result is a new list of the same objects.
+        """`torch._foreach_add_` and similar functions return the list that they get. With a tensor subclass
+        or a function mode, the result is a new list of the same objects.
         """
         given = args[0] if args else None
         if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):

@@ -1,10 +1,10 @@
-"""What each bytecode instruction does to a `Translator`, one file for each family.
+"""The handlers of the bytecode instructions, one file for each family.
 
 In:  `HANDLERS[name](tx, instruction)`.
 Out: changes of `tx`: its stack, its locals, its position, the graph.
 
-Each instruction of the running version is either in `HANDLERS` or in the dialect's `UNSUPPORTED`, with the
-reason why it breaks the graph.
+Each instruction of the running Python version is either in `HANDLERS`, or in the dialect's `UNSUPPORTED` with
+the reason for its graph break.
 """
 
 from __future__ import annotations

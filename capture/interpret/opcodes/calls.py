@@ -1,4 +1,10 @@
-"""Instructions that call functions or make them."""
+"""Instructions that call functions or make them.
+
+In:  a function and its arguments on the stack; for a new function, its code object and defaults.
+Out: the result of the call, or the variable of the new function, on the stack.
+
+    CALL 2 with NULL, f, x, y on the stack    ->    call(tx, f, [x, y], {})
+"""
 
 from __future__ import annotations
 
@@ -74,7 +80,11 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
         if right is signal:
             raise
         raise right from None
-    except (ArithmeticError, LookupError, ValueError):  # a rule on plain values raised what Python raises
+    except (
+        ArithmeticError,
+        LookupError,
+        ValueError,
+    ):  # a rule on plain values raised Python's error
         refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
         if isinstance(refused, GraphBreak):
             raise

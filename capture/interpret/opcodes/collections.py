@@ -1,4 +1,10 @@
-"""Instructions that build, extend or unpack containers."""
+"""Instructions that build, extend or unpack containers.
+
+In:  the items or the container on the stack.
+Out: the variable of the container, or its items, on the stack.
+
+    BUILD_LIST 2 with x, y on the stack    ->    ListVariable([x, y])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Instructions for jumps, loops, `return` and generators."""
+"""Instructions for jumps, loops, `return` and generators.
+
+In:  the condition, the iterator or the result on the stack.
+Out: the next position of `tx`, or `tx.returned`, or `tx.yielded`. A branch on a tensor breaks the graph.
+
+    POP_JUMP_IF_FALSE with n > 3 on the stack, n = 2    ->    a guard that n > 3 is false, and the jump
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Instructions that raise or catch exceptions, and those of `with`."""
+"""Instructions that raise or catch exceptions, and those of `with`.
+
+In:  exceptions, classes and context managers on the stack.
+Out: an `ObservedException`, for which `Translator.unwind` finds the handler; or the manager's result.
+
+    RAISE_VARARGS 1 with ValueError on the stack    ->    ObservedException(ExceptionVariable(ValueError()))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Instructions that load or store locals, cells, globals and attributes, and imports."""
+"""Instructions that load or store locals, cells, globals and attributes, and imports.
+
+In:  a name; for a store, the value on the stack.
+Out: the variable of the value on the stack; for a store, a change of `tx.locals` or a side effect.
+
+    LOAD_GLOBAL relu    ->    the variable of the function, with the source GlobalSource("relu")
+"""
 
 from __future__ import annotations
 
@@ -24,13 +30,13 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-IMPORT = builtins.__import__  # Python's own: a program may replace it
+IMPORT = builtins.__import__  # of Python itself; a program may replace it
 
 
 @opcode("LOAD_FAST")
 def _load_fast(tx: Translator, instruction: Instruction) -> None:
     name: str = instruction.value
-    if name.startswith("___stack_"):  # a resume function puts it back; nobody has looked at it
+    if name.startswith("___stack_"):  # a resume function puts the item back on the stack, still lazy
         tx.push(tx.locals[name])
     else:
         tx.push(tx.load_local(name))

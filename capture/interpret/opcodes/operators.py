@@ -1,4 +1,10 @@
-"""Instructions for unary, binary and comparison operators, and for subscripts."""
+"""Instructions for unary, binary and comparison operators, and for subscripts.
+
+In:  the operands on the stack.
+Out: the result on the stack: a constant, or the variable of a new node.
+
+    BINARY_OP + with x, 1 on the stack    ->    TensorVariable(add), add = operator.add(x, 1)
+"""
 
 from __future__ import annotations
 
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
-#: if one of these ends an operator's rule, the built-in operator is asked for its own error (`refusals.py`)
+#: signals that end an operator's rule; then `refusals.py` asks the built-in operator for its own error
 SIGNALS = (GraphBreak, ObservedException)
 
 

@@ -1,4 +1,10 @@
-"""Instructions of the `match` statement."""
+"""Instructions of the `match` statement.
+
+In:  the subject, and the keys or the class of the pattern, on the stack.
+Out: the parts of the subject as a tuple, or None where the pattern does not match.
+
+    MATCH_KEYS with {"a": x} and ("a",) on the stack    ->    (x,)
+"""
 
 from __future__ import annotations
 

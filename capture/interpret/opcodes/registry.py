@@ -1,12 +1,12 @@
-"""The table of handlers: what an instruction does to a `Translator`.
+"""The table of handlers: the function that carries out an instruction on a `Translator`.
 
-In:  functions with `@opcode("BINARY_OP")`, and the dialect of the running version.
-Out: `handlers_of(dialect)`: the handler of each of the version's instructions.
+In:  functions with `@opcode("BINARY_OP")`, and the dialect of the running Python version.
+Out: `handlers_of(dialect)`: the handler of each instruction of the version.
 
-The names are those of CPython's instructions. Where a version has several instructions for one act, or
-another name for it, the dialect's table `SAME_AS` says which handler serves: in 3.11
-`POP_JUMP_BACKWARD_IF_TRUE` is the same as `POP_JUMP_IF_TRUE`. A handler that no instruction of the running
-version needs is left out. An instruction without a handler breaks the graph.
+The names are those of CPython. A version may have several instructions for one act, or another name for it.
+The dialect's table `SAME_AS` says which handler serves. In 3.11, `POP_JUMP_BACKWARD_IF_TRUE` does the same as
+`POP_JUMP_IF_TRUE`. The table leaves out the handlers that the version does not need. An instruction without a
+handler breaks the graph.
 """
 
 from __future__ import annotations

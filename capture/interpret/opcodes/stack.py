@@ -1,4 +1,10 @@
-"""Instructions that load constants or order the stack."""
+"""Instructions that load constants or order the stack.
+
+In:  a constant, or positions in the stack.
+Out: the new order of `tx.stack`.
+
+    SWAP 2 with a, b on the stack    ->    b, a
+"""
 
 from __future__ import annotations
 
@@ -23,8 +29,8 @@ def _nothing(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("POP_TOP")
 def _pop_top(tx: Translator, instruction: Instruction) -> None:
-    """If this drops an existing generator, the generator runs its open `finally` blocks now. That has to
-    happen in Python's own frame.
+    """An existing generator that the frame drops runs its open `finally` blocks now. That has to happen in
+    Python's own frame.
     """
     value = tx.stack.pop()
     if isinstance(value, LazyVariable) and is_suspended(value.value):
