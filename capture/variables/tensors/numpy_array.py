@@ -106,7 +106,7 @@ class NumpyVariable(Variable):
         return False  # until someone asks for the value
 
     def as_proxy(self) -> Any:
-        """The plain number of a type that torch takes for Python's. (np.float32 is not: it keeps its dtype.)"""
+        """The plain number, if torch takes its type for Python's. (np.float32 is not: it keeps its dtype.)"""
         if type(self.present) not in (np.int64, np.bool_):
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.as_constant().item()
@@ -183,7 +183,9 @@ def operation(
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak(
-            "torch_op_failed", name=f"numpy's {name}", error="NumPy rounds half precision in another way"
+            "torch_op_failed",
+            name=f"numpy's {name}",
+            error="no error, but NumPy rounds half precision in another way",
         )
     if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
         raise _differs(name)
@@ -352,7 +354,9 @@ def _shares(result: TensorVariable, example: Any, operand: NumpyVariable) -> tup
 
 
 def _differs(name: str) -> GraphBreak:
-    return GraphBreak("torch_op_failed", name=f"numpy's {name}", error="on tensors it differs from NumPy")
+    return GraphBreak(
+        "torch_op_failed", name=f"numpy's {name}", error="no error, but its result differs from NumPy's"
+    )
 
 
 # --- arrays from outside, and conversions from and to tensors ---------------------------------------------

@@ -166,7 +166,7 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
     versions = {made.node: made.version for made in tx.output.inputs.all} | versions
     written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
     if any(written[: len(lifted)]) and not may_write:
-        raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
+        raise GraphBreak("mutation", value=f"a tensor that is no argument of {function.describe()}")
     return Body(module, lifted, Structure(example), example, any(written))
 
 
@@ -181,7 +181,7 @@ def without_effects(
     with tx.output.side_effects.watching(function) as watch:
         body = outline(tx, function, args, kwargs, may_write=may_write)
     if watch.is_changed or tx.output.side_effects.change_count() != effects:
-        raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
+        raise GraphBreak("mutation", value=f"an object outside of {function.describe()}")
     return body
 
 
@@ -192,7 +192,9 @@ def apart(tx: Interpreter, function: Variable, args: Any) -> Body:
     memories = [tensor.untyped_storage()._cdata for tensor in (*inside, *tensors_of(body.example))]
     results = memories[len(inside) :]
     if body.writes or len(set(results)) != len(results) or set(results) & set(memories[: len(inside)]):
-        raise GraphBreak("aliasing", what=f"{function.describe()} returns or writes what it is given")
+        raise GraphBreak(
+            "aliasing", what=f"{function.describe()} returns or changes a tensor from outside of it"
+        )
     return body
 
 

@@ -221,9 +221,7 @@ class Trial:
         versions |= {made.node: made.version for made in tx.output.inputs.all[inputs:]}
         self._check_writes(versions)
         if tx.output.side_effects.change_count() != effects or len(tx.output.inputs.draws) != draws:
-            raise GraphBreak(
-                "mutation", value=f"{function.describe()} (it writes to more than its arguments)"
-            )
+            raise GraphBreak("mutation", value=f"an object that is no argument of {function.describe()}")
 
     def told(self, tx: Interpreter, name: str) -> list[Variable]:
         """The tensors that a method of the context got."""

@@ -74,9 +74,7 @@ def _check_alike(function: Variable, left: subgraph.Body, right: subgraph.Body) 
     results = [subgraph.tensors_of(body.example) for body in (left, right)]
     alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
     if not alike or None in left.structure.others():
-        raise GraphBreak(
-            "call", value=f"torch.cond, the branches of which do not match: {function.describe()}"
-        )
+        raise GraphBreak("call", value=f"torch.cond with branches that do not match: {function.describe()}")
 
 
 def _look_alike(left: torch.Tensor, right: torch.Tensor) -> bool:

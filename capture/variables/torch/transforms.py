@@ -175,7 +175,7 @@ def check_results(function: Variable, body: subgraph.Body) -> None:
     """Breaks if a result is a tensor that the body reads from outside: the node would give another object."""
     lifted = [node.meta["example_value"] for node in body.lifted]
     if any(result is tensor for result in subgraph.tensors_of(body.example) for tensor in lifted):
-        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns a tensor from outside of it")
 
 
 def on_fakes(tx: Interpreter, name: str, call: Callable[[], Any]) -> Any:
