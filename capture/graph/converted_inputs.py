@@ -60,7 +60,7 @@ def converted_inputs(
 ) -> Callable[..., Any]:
     """`graph`, called with the arguments at these places converted.
 
-    The extension does it where it is loaded; it makes the tensor of a float itself.
+    The extension does it if it has `ConvertedInputs`. It makes the tensor of a float itself.
     """
     if not hasattr(_capture, "ConvertedInputs"):
         return _ConvertedInputs(graph, places)

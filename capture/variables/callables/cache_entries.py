@@ -52,10 +52,10 @@ def is_plain_key(value: Any) -> bool:
 
 
 def _parts(function: Any) -> tuple[dict[Any, Any], object, bool] | None:
-    """The cache, the object between positional arguments and keywords in its keys, and whether it tells types
-    apart.
+    """The cache, a mark, and whether the cache tells types apart.
 
-    None in an interpreter that keeps them in another place.
+    The mark stands in a key between positional arguments and keywords. The result is None in an interpreter
+    that keeps these values in another place.
     """
     found = gc.get_referents(function)[-6:]
     if len(found) != 6:

@@ -123,7 +123,7 @@ def _key_part(tx: Interpreter, value: Variable) -> Any:
     return key
 
 
-# --- making one -------------------------------------------------------------------------------------------
+# --- the decorator ----------------------------------------------------------------------------------------
 
 
 class CacheDecorator(Variable):

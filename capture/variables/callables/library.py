@@ -184,7 +184,7 @@ def dispatch(
 
 
 def is_recursive_repr(function: FunctionType) -> bool:
-    """Whether it is the `__repr__` of a dataclass, which keeps the ids of the objects in work."""
+    """Whether it is the `__repr__` of a dataclass, which keeps the ids of the objects that it prints."""
     code = function.__code__
     return code.co_qualname == "_recursive_repr.<locals>.wrapper" and code.co_filename == dataclasses.__file__
 

@@ -141,7 +141,7 @@ def call_named_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> An
     return getattr(owner, name)(*args, **kwargs)
 
 
-#: The function that does what a call of such an object does. It takes first the argument, then what made the
+#: Functions for calls of such objects. They take the argument of the call, then the arguments that made the
 #: object.
 MADE_CALLABLES: dict[type, Callable[..., Any]] = {
     operator.itemgetter: get_items,

@@ -51,7 +51,7 @@ class ClassDictVariable(Variable):
             raise GraphBreak("method", name="__getitem__", value=self)
         cls = self.owner.cls
         tx.output.guarding.class_entry(self.owner, cls, name)
-        first = lookup_type(cls, name)  # from the class or a base; the guard breaks if the frame changed it
+        first = lookup_type(cls, name)  # from the class or a base; breaks if the frame has changed it
         namespace: Any = type.__dict__["__dict__"].__get__(cls)
         if first is MISSING or name not in namespace:
             return None

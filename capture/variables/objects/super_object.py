@@ -49,7 +49,7 @@ class SuperVariable(Variable):
         return self._bind(tx, found, name)
 
     def is_bound(self) -> bool:
-        """Whether the owner is an instance of the class. A class as owner is one of its metaclass."""
+        """Whether the owner is an instance and no subclass. (A class is an instance of its metaclass.)"""
         return not isinstance(self.owner, ClassVariable) or self.after not in self.owner.cls.__mro__
 
     def _bind(self, tx: Interpreter, found: Any, name: str) -> Variable:
