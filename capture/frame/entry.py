@@ -38,9 +38,12 @@ from guards.namespace import FrameNamespace
 from guards.program import encode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from capture.frame.translation import Capture
     from capture.policy.settings import CaptureSettings
     from guards.guard_set import GuardSet
+    from guards.sources import Source
 
 
 def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
@@ -56,21 +59,43 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if compiled is not None and not is_worth_running(capture, compiled):
         log.get("graph")("Python runs %s: it is faster than its graph", frame.code.co_qualname)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
-    inputs = [i.source for i in output.inputs.used()]
     guards = output.finished_guards()
-    output_mutates = output.inputs.are_written()
-    code = None
-    if capture.recipe is not None:
-        result, slots = capture.recipe.numbered(inputs)
-    else:
-        assert capture.code is not None
-        capture.code.on_failure = functools.partial(
-            after_graph_failure, output_mutates, output.modes.at_entry
-        )
-        code = frame_code.assemble(capture.code, graph, inputs)
-        frame_filter.hide_from_torch_compile(code)
-        write_bytecode(frame.code, code)
-        slots = capture.code.slots
+    build = recipe_entry if capture.recipe is not None else code_entry
+    entry = build(frame, capture, settings, graph, guards)
+    entry.guard_set = guards
+    return entry
+
+
+def recipe_entry(
+    frame: Any, capture: Capture, settings: CaptureSettings, graph: Any, guards: GuardSet
+) -> Any:
+    """An entry whose value a result recipe makes."""
+    assert capture.recipe is not None
+    inputs = input_sources(capture)
+    on_failure = failure_handler(capture)
+    result, slots = capture.recipe.numbered(inputs)
+    program = encode_guards(frame, guards, slots)
+    entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
+    entry.on_failure = lambda _, error: on_failure(error)
+    return entry
+
+
+def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: Any, guards: GuardSet) -> Any:
+    """An entry that runs Python code around the graph."""
+    assert capture.code is not None
+    capture.code.on_failure = failure_handler(capture)
+    code = frame_code.assemble(capture.code, graph, input_sources(capture))
+    frame_filter.hide_from_torch_compile(code)
+    write_bytecode(frame.code, code)
+    return cache.CacheEntry(encode_guards(frame, guards, capture.code.slots), settings, code=code)
+
+
+def input_sources(capture: Capture) -> list[Source]:
+    return [i.source for i in capture.output.inputs.used()]
+
+
+def encode_guards(frame: Any, guards: GuardSet, slots: list[Source]) -> Any:
+    """The guard program, checked on the frame that it was made from."""
     started = time.perf_counter()
     program = encode(guards, slots, frame.code)
     check_first_run(frame, guards, program)
@@ -78,14 +103,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     observe.current().on_guards(guards, frame.code)
     if log.get("guards").enabled:
         log.get("guards")("%s:\n%s", frame.code.co_qualname, guards.text)
-    if code is not None:
-        entry = cache.CacheEntry(program, settings, code=code)
-    else:
-        entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
-        modes = output.modes.at_entry
-        entry.on_failure = lambda _, error: after_graph_failure(output_mutates, modes, error)
-    entry.guard_set = guards
-    return entry
+    return program
 
 
 def is_worth_running(capture: Capture, compiled: Any) -> bool:
@@ -166,6 +184,11 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
         (place, i.convert) for place, i in enumerate(output.inputs.used()) if i.convert is not None
     )
     return converted_inputs(direct, places) if places else direct
+
+
+def failure_handler(capture: Capture) -> Callable[[BaseException], None]:
+    output = capture.output
+    return functools.partial(after_graph_failure, output.inputs.are_written(), output.modes.at_entry)
 
 
 def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:

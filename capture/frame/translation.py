@@ -80,25 +80,12 @@ def finish(
     frame: Any,
 ) -> Capture:
     """Decide whether there is anything to capture, then make the frame's code."""
-    reason = None
     tx.output.is_broken = signal is not None
-    operations = tx.output.operation_count()
+    capture = Capture(tx, value, None if signal is None else signal.as_reason())
     if signal is not None:
-        reason = signal.as_reason()
-        if settings.fullgraph:
-            raise Unsupported(reason)
-        if not operations and not tx.saw_torch:
-            raise SkipFrame(f"nothing to capture before: {reason.reason}")
-        check_divisible(frame.code, signal)
-        if frame_filter.is_whole_or_nothing(frame.code):
-            log.get("graph_breaks")("%s", reason)
-            return Capture(tx, None, reason)
-        counters["graph_breaks"][reason.id] += 1
-        observe.current().on_break(reason, frame.code)
-        log.get("graph_breaks")("%s", reason)
-        if not operations and tx.output.budget.instructions <= FEW and break_code.ends_the_frame(tx):
-            return Capture(tx, None, reason)  # no graph before the break or after it
-    elif not operations:
+        if not goes_on_after_break(capture, signal, settings, frame):
+            return capture
+    elif not tx.output.operation_count():
         guards = tx.output.finished_guards() if tx.saw_torch else None
         raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
     tx.output.assertions.check(tx.output)
@@ -106,9 +93,29 @@ def finish(
     tx.output.unbacked.check()
     tx.output.check_aliasing()
     tx.output.check_generators()
-    capture = Capture(tx, value, reason)
     make_code(capture, settings)
     return capture
+
+
+def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureSettings, frame: Any) -> bool:
+    """Log the break. False where Python should run the whole frame: then the capture has no code."""
+    tx, reason = capture.tx, capture.reason
+    assert reason is not None
+    operations = tx.output.operation_count()
+    if settings.fullgraph:
+        raise Unsupported(reason)
+    if not operations and not tx.saw_torch:
+        raise SkipFrame(f"nothing to capture before: {reason.reason}")
+    check_divisible(frame.code, signal)
+    if frame_filter.is_whole_or_nothing(frame.code):
+        log.get("graph_breaks")("%s", reason)
+        return False
+    counters["graph_breaks"][reason.id] += 1
+    observe.current().on_break(reason, frame.code)
+    log.get("graph_breaks")("%s", reason)
+    few = tx.output.budget.instructions <= FEW
+    has_no_graph = not operations and few and break_code.ends_the_frame(tx)  # before the break or after it
+    return not has_no_graph
 
 
 def make_code(capture: Capture, settings: CaptureSettings) -> None:

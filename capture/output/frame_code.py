@@ -127,12 +127,12 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     failed, eagerly = Label(), Label()
     if graph is not None:
         _call_graph(code, graph, inputs, frame_code, failed, eagerly)
-    behind = len(code.instructions)  # the body stands before what follows
+    place = len(code.instructions)  # of the body, before the code for failures
     if graph is not None:
         _take_over(code, frame_code, failed, eagerly)
     names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(code.slots)))]
     results = [f"___out_{i}" for i in range(len(frame_code.outputs))] if graph is not None else []
-    code.instructions[behind:behind] = without_dead_locals(frame_code.body, [*names, *results])
+    code.instructions[place:place] = without_dead_locals(frame_code.body, [*names, *results])
     flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)
     result = bytecode_like(original, code.instructions, names, flags)
     result.freevars = list(original.co_freevars)
@@ -155,14 +155,14 @@ def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
     if DEAD_LOCALS not in body:
         return body
     place = body.index(DEAD_LOCALS)
-    before, behind = body[:place], body[place + 1 :]
+    before, after = body[:place], body[place + 1 :]
     stored = [name for name in map(dialect.stored_local, before) if name is not None]
-    loaded = set(map(dialect.loaded_local, behind))
+    loaded = set(map(dialect.loaded_local, after))
     clearing = Assembler()
     for name in dict.fromkeys([*arguments, *stored]):
         if name not in loaded:
             clearing.clear_local(name)
-    return [*before, *clearing.instructions, *behind]
+    return [*before, *clearing.instructions, *after]
 
 
 def _call_graph(
