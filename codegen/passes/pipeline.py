@@ -58,7 +58,7 @@ def lower_graph(graph: fx.Graph) -> Program:
             lowering.run(graph)
             return build_kernels(lowering)
         except Unordered as found:
-            codegen_log.debug("no writes in order to %s: %s", ", ".join(sorted(found.inputs)), found)
+            codegen_log.debug("can't order the writes to %s: %s", ", ".join(sorted(found.inputs)), found)
             wishes.refused |= found.inputs
         except OrderWanted as found:
             wishes.wanted.add(found.name)

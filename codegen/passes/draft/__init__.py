@@ -1,3 +1,3 @@
 """In:  a group.
-Out: a draft: its statements before the loops are arranged.
+Out: a draft: the statements of the group before its loops are arranged.
 """

@@ -1,8 +1,9 @@
-"""A dear value that several phases of a kernel need, kept in memory that the kernel fills later anyway.
+"""Keep an expensive value in memory that the kernel fills later anyway.
 
-In:  a group; exp(x - amax) is summed in one phase and divided in the next.
-Out: the member `exp` is stored to the place of `out` first; the last phase loads it from there and overwrites
+In:  a group in which several phases need an expensive value: one phase sums exp(x - amax), the next divides
      it.
+Out: the member `exp` first has the place of `out` as its target. The last phase loads it from there and
+     overwrites it.
 
     phase: e = exp(x - m); sum += e             phase: e = exp(x - m); out = e; sum += e
     phase: out = exp(x - m) / sum         ->    phase: out = out / sum
@@ -14,12 +15,13 @@ from codegen.lower.tensor_expr import Stored
 from codegen.passes.group.group import Group, Member
 from codegen.passes.group.roots import Root
 
-DEAR = 8  # cycles an element above which a store and a load are cheaper than computing again
+DEAR = 8  # cycles for each element: above this, a store and a load are cheaper than a second computation
 
 
 def borrow_outputs(group: Group, inputs: set[str]) -> None:
-    """Give targets to dear members that have none, where a later member has one to lend. `inputs`: buffers
-    that must keep their contents.
+    """Give targets to expensive members without one, if a later member can lend its target.
+
+    `inputs`: buffers that must keep their contents.
     """
     lent: set[str] = set()
     stages = group.stages()
@@ -34,8 +36,9 @@ def borrow_outputs(group: Group, inputs: set[str]) -> None:
 
 
 def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], taken: set[str]) -> Stored | None:
-    """The target of the member that reads `member` last, in a phase after all other readers, at the same
-    element.
+    """The target of the last reader of `member`.
+
+    The last reader must be in a phase after all other readers, and read the same element that it writes.
     """
     readers = [
         other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)
@@ -58,13 +61,15 @@ def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], take
 
 
 def _reads_in_place(lender: Member, member: Member) -> bool:
-    """True where the lender reads only the element that it will overwrite."""
+    """Whether the lender reads only the element that it will overwrite."""
     return all(access == lender.root.axes for dep, access in lender.root.reads if dep is member.root)
 
 
 def _is_last(lender: Member, member: Member, group: Group, stages: dict[Root, int]) -> bool:
-    """Whether nobody needs `member` once the lender has overwritten an element of it: not even a member that
-    computes the lender, or another reader, again at elements of its own choice.
+    """Whether nobody needs `member` after the lender has overwritten an element of it.
+
+    A later member may compute the lender or another reader again, at other elements. Then `member` is still
+    needed.
     """
     readers = _all_readers(member.root, group)
     late = [root for root in readers if root is not lender.root and stages[root] >= stages[lender.root]]
@@ -79,7 +84,7 @@ def _is_last(lender: Member, member: Member, group: Group, stages: dict[Root, in
 
 
 def _all_readers(root: Root, group: Group) -> set[Root]:
-    """The members that read it, and those that read these."""
+    """The direct and indirect readers of the root among the members."""
     found: set[Root] = set()
     pending = [root]
     while pending:

@@ -1,18 +1,18 @@
-"""Sums down the columns of what a kernel works on row by row, in that kernel: memory is read once.
+"""Column sums in the kernel that walks over the rows, so that memory is read once.
 
-In:  the groups of fusion. layer_norm's backward: {sums of each row, dx} over the rows, and {sums of each
-     column}, which read the same memory.
+In:  the groups of fusion. The backward of layer_norm has {sums of each row, dx} over the rows, and {sums of
+     each column}. Both read the same memory.
 Out: the rows are divided into parts. The kernel of the rows adds up each part in a buffer with one row for
-     each part, of which one is in use at a time and stays in the cache; the other group adds up the parts.
+     each part. It uses one such row at a time, which stays in the cache. The other group adds up the parts.
 
-    for i in 4096: { a = sum of dy[i, :] * w; dx[i, :] = ... }      for j: { s = 0; for i in 4096: s += dy[i,
-        j];  db[j] = s }
-    ->  for p in 32: for e in 128: { a = sum of dy[p*128 + e, :] * w; dx[p*128 + e, :] = ...; part[p, :] +=
-        dy[p*128 + e, :] }
+        for i in 4096: { a = sum of dy[i, :] * w; dx[i, :] = ... }
+        for j: { s = 0; for i in 4096: s += dy[i, j];  db[j] = s }
+    ->  for p in 32: for e in 128:
+            { a = sum of dy[p*128 + e, :] * w; dx[p*128 + e, :] = ...; part[p, :] += dy[p*128 + e, :] }
         for j: { s = 0; for p in 32: s += part[p, j];  db[j] = s }
 
-Threads take parts. One of up to 128 rows keeps the rounding error as small as blocks do
-(`codegen.passes.loops.partial_sums`).
+Threads divide the parts. A part has about 128 rows at most, which keeps the rounding error as small as blocks
+do (`codegen.passes.loops.partial_sums`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from codegen.passes.group.group import Group, Member, RowParts
 from codegen.passes.group.roots import Root
 from codegen.passes.loops.axes import stride_of
 
-MIN_WIDTH = 32  # of a row: less does not fill the vectors of its loop
-MIN_LANES = 16  # of the axis whose neighbours lie side by side
+MIN_WIDTH = 32  # of a row: a shorter row does not fill the vectors of its loop
+MIN_LANES = 16  # of the axis with stride 1
 MIN_ROWS = 32
-PARTS = 32  # where there are rows enough: for threads
-MIN_PART, MAX_PART, ANY_PART = 16, 128, 64  # rows of a part; the last where their number is not known
+PARTS = 32  # the wanted number of parts, for threads
+MIN_PART, MAX_PART, ANY_PART = 16, 128, 64  # rows of a part; ANY_PART if the number of rows is not known
 
 
 def sum_columns_beside_rows(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
@@ -60,9 +60,7 @@ def sum_columns_beside_rows(lowering: Lowering, groups: list[Group], dependencie
 
 
 def _column_sums(group: Group) -> list[Root]:
-    """The members that have loops of their own, where all of these are sums of floats for each position of
-    the outer axes.
-    """
+    """The members with inner axes, if all of them are sums of floats at each position of the outer axes."""
     found = [root for root, member in group.members.items() if member.inner]
     sums = all(
         isinstance(root.value, Reduce) and root.value.combine == "sum" and root.value.dtype in ("f32", "f64")
@@ -84,19 +82,19 @@ class _Near:
                     self.reading.setdefault(item, {})[group.number] = group
 
     def of(self, root: Root) -> Iterator[Group]:
-        """Makers first."""
+        """The groups near the root, makers first."""
         found = {self.group_of[dep].number: self.group_of[dep] for dep, _ in root.reads}
         for item in large_reads(self.buffers, root):
             found |= self.reading.get(item, {})
         yield from found.values()
 
 
-# --- where the sums stand among the rows ------------------------------------------------------------------
+# --- the place of the sums among the rows -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Of the group of rows: `outer` number the rows, `inner` the elements of one."""
+    """The axes of the group of rows: `outer` counts the rows, `inner` the elements of a row."""
 
     outer: tuple[str, ...]
     inner: tuple[str, ...]
@@ -105,7 +103,7 @@ class _Axes:
 @dataclass(frozen=True, slots=True)
 class _Sides:
     axes: _Axes
-    members: dict[Root, Member]  # a sum of the columns -> what adds up the parts
+    members: dict[Root, Member]  # by column sum: the member that adds up its parts
 
 
 def _sides(dependencies: Dependencies, columns: Group, sums: list[Root], rows: Group) -> _Sides | None:
@@ -134,7 +132,7 @@ def _sides(dependencies: Dependencies, columns: Group, sums: list[Root], rows: G
 
 
 def _side(root: Root) -> Root:
-    """What adds the element of each position to the sum of its part."""
+    """The root that adds the element of each position to the sum of its part."""
     value = root.value
     assert isinstance(value, Reduce)
     return Root(
@@ -157,7 +155,7 @@ def _placed(rows: Group, side: Root) -> tuple[Member, _Axes] | None:
 
 
 def _candidates(rows: Group, side: Root) -> Iterator[Member]:
-    """Where it walks over the same positions as a member, or reads one."""
+    """Places where it walks over the same positions as a member, or reads one."""
     for member in rows.members.values():
         if member.root.domain == side.domain:
             candidate = Member(side, member.coordinates, member.inner)
@@ -170,7 +168,7 @@ def _candidates(rows: Group, side: Root) -> Iterator[Member]:
 
 
 def _axes(rows: Group, member: Member) -> _Axes | None:
-    """Which axes the group has to have outside and inside for the sum, where they fall apart."""
+    """The axes that the sum needs outside and inside in the group. None if they cannot be separated."""
     value = member.root.value
     assert isinstance(value, PartSum)
     summed: set[str] = set()
@@ -194,7 +192,7 @@ def _axes(rows: Group, member: Member) -> _Axes | None:
 
 
 def _suits(rows: Group, axes: _Axes, sides: dict[Root, Member]) -> bool:
-    """Whether rows are long enough and lie in memory as such, and there are enough of them."""
+    """Whether there are enough rows, and each is long enough and contiguous in memory."""
     if not _at_least(rows, axes.inner, MIN_WIDTH) or not _at_least(rows, axes.outer, MIN_ROWS):
         return False
     places = {
@@ -213,7 +211,7 @@ def _at_least(group: Group, axes: tuple[str, ...], limit: int) -> bool:
 
 
 def _places(group: Group, member: Member) -> Iterator[Index]:
-    """The elements that the member reads and writes, but for those at computed places."""
+    """The elements that the member reads and writes, without those at computed places."""
     found: list[Index] = [index for name in member.root.loads for index in elements(group, member, name)]
     axes = {f"x{dim}": index for dim, index in enumerate(member.coordinates)}
     for dep, access in member.root.reads:
@@ -229,9 +227,7 @@ def _places(group: Group, member: Member) -> Iterator[Index]:
 
 
 def _may_run_together(dependencies: Dependencies, columns: Group, sums: list[Root], rows: Group) -> bool:
-    """True where the rows and what is added up need none of the sums, and what is added up comes from the
-    rows or from before them.
-    """
+    """Whether the rows need no sum, and the operands of the sums come from the rows or from before them."""
     needed = [item for root in sums for item in dependencies.before(root)]
     needed = [item for item in needed if not isinstance(item, Root) or item not in rows.members]
     return not dependencies.need_group([*rows.members, *needed], columns) and not dependencies.need_group(
@@ -244,8 +240,9 @@ def _may_run_together(dependencies: Dependencies, columns: Group, sums: list[Roo
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A part has `size` positions of the outer axis number `position` and all of those behind it. `whole`:
-    that divides the axis.
+    """A part has `size` positions of outer axis number `position`, and all positions of the axes after it.
+
+    `whole`: whether the size divides the axis.
     """
 
     position: int
@@ -254,7 +251,7 @@ class _Cut:
 
 
 def _cut(rows: Group, axes: _Axes, members: list[Member]) -> _Cut | None:
-    """The one whose parts have a number of rows nearest to what is wanted."""
+    """The cut with a number of rows nearest to the wanted one."""
     extents = rows.extents(axes.outer)
     total = ix.product(extents)
     wanted = min(max(total // PARTS, MIN_PART), MAX_PART) if isinstance(total, int) else ANY_PART
@@ -280,7 +277,7 @@ def _divisors(extent: int) -> list[int]:
 
 
 def _is_divided(rows: Group, name: str, members: list[Member]) -> bool:
-    """Whether an index has a quotient of the axis: that would cut it in its own way."""
+    """Whether an index divides the axis. The cut would conflict with that division."""
     indices = [index for member in members for index in (*member.coordinates, *_places(rows, member))]
     return any(
         name in atoms_of(division.numerator) for index in indices for division in ix.divisions_of(index)
@@ -288,7 +285,7 @@ def _is_divided(rows: Group, name: str, members: list[Member]) -> bool:
 
 
 def _join(lowering: Lowering, dependencies: Dependencies, columns: Group, rows: Group, sides: _Sides) -> bool:
-    """Enters the sums into the group of rows. False where that can't be cut into parts."""
+    """Add the sums to the group of rows. False if the rows cannot be cut into parts."""
     members = [*rows.members.values(), *sides.members.values()]
     if rows.parts is None:
         cut = _cut(rows, sides.axes, members)
@@ -309,7 +306,7 @@ def _join(lowering: Lowering, dependencies: Dependencies, columns: Group, rows: 
 
 
 def _divide(rows: Group, axes: _Axes, cut: _Cut, members: list[Member]) -> None:
-    """Cut the outer axes of the group, of which `members` are to be the members."""
+    """Cut the outer axes of the group. `members` are its future members."""
     name, ranges = axes.outer[cut.position], rows.ranges
     before, behind = axes.outer[: cut.position], axes.outer[cut.position + 1 :]
     length: ir.Expr | None = None
@@ -339,7 +336,7 @@ def _flat(group: Group, names: tuple[str, ...]) -> Index:
 
 
 def _sum_parts(columns: Group, root: Root, side: Root, part: Stored) -> None:
-    """`root`, the sum of a column, becomes the sum of the parts."""
+    """`root`, the sum of a column, becomes the sum of its parts."""
     old = columns.members[root]
     assert isinstance(root.value, Reduce)
     kept = tuple(index for dim, index in enumerate(old.coordinates) if dim not in root.value.dims)

@@ -1,12 +1,12 @@
-"""A kernel before its loops are arranged: statements with the axes they depend on.
+"""A draft: a kernel before its loops are arranged. It has statements and the axes that they depend on.
 
-In:  `emit.py` writes it.
-Out: `codegen.passes.loops.axes` splits and merges its axes, `codegen.passes.loops.schedule` makes loops.
+In:  `codegen.passes.draft.statements` writes it.
+Out: `codegen.passes.loops.axes` splits and merges its axes, `codegen.passes.loops.schedule` makes the loops.
 
-    outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ...,
-                 Phase(...)
+    outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max
+                 row statements ..., Phase(...)
 
-Indices are still polynomials (`codegen.kernel.index_algebra`), so that axes can be replaced.
+Indices are still polynomials (`codegen.kernel.index_algebra`), so that the passes can replace axes.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ INDEXED = (DraftLoad, DraftStore, DraftIndex)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators
-    `sums`.
-    """
+    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators."""
 
     sums: tuple[str, ...]
     length: ir.Expr
@@ -76,7 +74,7 @@ class Phase:
 
     @property
     def scans(self) -> bool:
-        """Its iterations have to run in the order of their axes."""
+        """Whether its iterations must run in the order of their axes."""
         return any(isinstance(statement, ir.ScanStep) for statement in self.body)
 
     def map_indices(self, change: Callable[[Index], Index]) -> None:
@@ -90,8 +88,14 @@ def _with_index(statement: Statement, change: Callable[[Index], Index]) -> State
 
 @dataclass(slots=True)
 class Draft:
-    """`dtypes`: the element type of each value. `buffers`: element type of each buffer, in the order of first
-    use.
+    """A kernel as statements with symbolic indices.
+
+    dtypes:       the element type of each value
+    buffers:      by name, the element type; in the order of first use
+    part_rows:    the last outer axes, if their iterations add to the same sums; these axes run in order
+    part_length:  the number of rows in a part, if the last part is shorter
+    in_order:     iterations may write to one place, so they run in order
+    scratch:      the kernel's own buffers, and their lengths
     """
 
     name: str
@@ -101,12 +105,10 @@ class Draft:
     dtypes: dict[int, str] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
-    part_rows: tuple[
-        str, ...
-    ] = ()  # the last of the outer axes, whose iterations add to the same sums: they run in order
-    part_length: ir.Expr | None = None  # how many there are, where the last part is shorter
-    in_order: bool = False  # iterations may write to one place
-    scratch: dict[str, Index] = field(default_factory=dict)  # buffers of the kernel's own, and their lengths
+    part_rows: tuple[str, ...] = ()
+    part_length: ir.Expr | None = None
+    in_order: bool = False
+    scratch: dict[str, Index] = field(default_factory=dict)
 
     def new_value(self, dtype: str) -> int:
         number = len(self.dtypes)
@@ -127,7 +129,7 @@ class Draft:
         return [statement for statement in self.statements() if isinstance(statement, INDEXED)]
 
     def rename_buffers(self, names: Mapping[str, str]) -> None:
-        """`names`: the new ones by those of now."""
+        """`names`: the new names by the old ones."""
         if names.keys().isdisjoint(self.buffers):
             return
 
@@ -149,7 +151,7 @@ class Draft:
         self.body = [item if isinstance(item, Phase) else _with_index(item, change) for item in self.body]
 
     def scratch_buffers(self) -> dict[str, BufferInfo]:
-        """By name, what the kernel of a scheduled draft needs for itself."""
+        """By name: the buffers that the kernel of a scheduled draft needs for itself."""
         found = {}
         for name, length in self.scratch.items():
             shape, strides = (to_expr(length),), (ir.Const(1),)

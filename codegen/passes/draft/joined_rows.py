@@ -1,14 +1,14 @@
-"""The parts of a joined result, row by row in one kernel: its memory is written from one end to the other.
+"""Write the parts of a joined result row by row in one kernel, so that memory is written in order.
 
 In:  the groups of fusion. cat([x, y * 2], 1): {y * 2} and {x}, each with loops over all rows.
-Out: groups with the rows as outer axes, and loops of its own for each part.
+Out: groups with the rows as outer axes and a loop for each part.
 
     for i in 4096: for j in 256: o[i, j] = x[i, j]; o[i, 256 + j] = y[i, j] * 2
     ->  for i in 4096: { for j in 256: o[i, j] = x[i, j];  for j in 256: o[i, 256 + j] = y[i, j] * 2 }
 
-Two loops that each write every other piece of memory, and one loop that writes at two places by turns, both
-take longer: cat([x, y * 2], 1) of 4096 x 256 f32 takes 0.37 ms instead of 0.70, 0.57 instead of 0.93 where
-the cache holds none of it. Parts that compute something together stay in one loop.
+Two other forms are slower: two loops that each write every other piece of memory, and one loop that writes to
+two places in turns. cat([x, y * 2], 1) of 4096 x 256 f32 takes 0.37 ms instead of 0.70. If the cache holds
+none of it, it takes 0.57 ms instead of 0.93. Parts that compute something together stay in one loop.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ from codegen.passes.group.fuse import MAX_MEMBERS, Dependencies, runs_in_order
 from codegen.passes.group.group import Group, Member
 from codegen.passes.group.roots import Root
 
-RUN = 32  # bytes of a part in a row, from which a loop of its own pays
-SHORT, DEAR = (
-    8,
-    24,
-)  # elements of a part in a row, and cycles an element: lanes then rather run across the rows
-MOST_LOOPS = 8  # of one kernel; what is alike is compiled once where it stays a table
+RUN = 32  # bytes of a part in a row: from this on, a loop of its own pays
+# elements of a part in a row, and cycles for each: for short and expensive parts, lanes run across the rows
+SHORT, DEAR = 8, 24
+MOST_LOOPS = 8  # of one kernel; separate kernels of one form are compiled once, as a table
 
 
 def join_rows(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
-    """Changes the groups in place; those that were taken into others are removed."""
+    """Changes the groups in place and removes those that have joined others."""
     filled: dict[str, list[Root]] = {}
     for group in groups:
         for root in group.members:
@@ -46,7 +44,7 @@ def join_rows(lowering: Lowering, groups: list[Group], dependencies: Dependencie
 
 
 def _in_order(parts: list[Root], name: str) -> list[_Part]:
-    """As they were stored."""
+    """The parts in the order of their stores."""
     found = [_Part(part, target) for part in parts for target in part.targets if target.buffer == name]
     return sorted(found, key=lambda part: part.root.number)
 
@@ -59,14 +57,14 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A group, and which of its axes number the rows."""
+    """A group, and its axes that count the rows."""
 
     group: Group
     rows: tuple[str, ...]
 
 
 def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, parts: list[_Part]) -> None:
-    """One group for as many of the parts as fit beside each other."""
+    """Join as many parts as possible into one group."""
     dims = _row_dims([part.target for part in parts])
     walks: list[_Walk] = []
     for part in parts if dims else ():
@@ -92,9 +90,7 @@ def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, p
 
 
 def _row_dims(targets: list[Stored]) -> tuple[int, ...]:
-    """The dims outside of what each part writes without a gap; none where the parts differ in them, or are
-    short.
-    """
+    """The dims outside of the contiguous run of each part. None if parts differ in them or runs are short."""
     dims, _ = _run(targets[0])
     size = TORCH_DTYPES[targets[0].dtype].itemsize
     runs = [run for _, run in map(_run, targets) if isinstance(run, int)]
@@ -104,7 +100,7 @@ def _row_dims(targets: list[Stored]) -> tuple[int, ...]:
 
 
 def _run(target: Stored) -> tuple[tuple[int, ...], Index]:
-    """The dims of the rows, and how many elements of one lie side by side."""
+    """The dims of the rows, and the number of contiguous elements in a row."""
     strides, shape = target.strides, target.shape
     dims = [dim for dim, size in enumerate(shape) if size != 1]
     if all(isinstance(strides[dim], int) for dim in dims):
@@ -116,7 +112,7 @@ def _run(target: Stored) -> tuple[tuple[int, ...], Index]:
 
 
 def _runs_across(part: _Part) -> bool:
-    """Whether its loop over a row would leave most lanes empty."""
+    """Whether a loop over a row would leave most lanes empty."""
     _, run = _run(part.target)
     return isinstance(run, int) and run < SHORT and part.root.cycles > DEAR
 
@@ -125,8 +121,9 @@ def _runs_across(part: _Part) -> bool:
 
 
 def _walk(lowering: Lowering, group: Group, part: Root, dims: tuple[int, ...]) -> _Walk | None:
-    """None where the group does more than compute element by element into memory of its own, or has no axis
-    for each of the dims.
+    """The rows of the group.
+
+    None if the group does more than elementwise work into its own memory, or has no axis for one of the dims.
     """
     buffers = lowering.program.buffers
     changes_inputs = any(
@@ -141,7 +138,7 @@ def _walk(lowering: Lowering, group: Group, part: Root, dims: tuple[int, ...]) -
 
 
 def _may_join(dependencies: Dependencies, group: Group, others: list[Group]) -> bool:
-    """Whether neither needs the other."""
+    """Whether no two of the groups need each other, and the members are not too many."""
     members = len(group.members) + sum(len(other.members) for other in others)
     return members <= MAX_MEMBERS and not any(
         dependencies.need_group(list(group.members), other)
@@ -154,8 +151,9 @@ def _may_join(dependencies: Dependencies, group: Group, others: list[Group]) -> 
 
 
 def _loops(group: Group, stored: set[TensorExpr]) -> list[list[Root]]:
-    """The members in the loops that they need: those that compute something together share one. `stored`: the
-    values of the members of all groups.
+    """The members, grouped by loop. Members that compute something together share a loop.
+
+    `stored`: the values of the members of all groups.
     """
     if len(group.members) == 1:
         return [list(group.members)]
@@ -171,7 +169,7 @@ def _loops(group: Group, stored: set[TensorExpr]) -> list[list[Root]]:
 
 
 def _work(root: Root, elsewhere: set[TensorExpr]) -> set[TensorExpr]:
-    """What its loop computes, and what that reads of other kernels."""
+    """The elementwise operations in the loop of the root. Values of other kernels count only as values."""
     found: set[TensorExpr] = set()
     pending = [root.value]
     while pending:
@@ -183,7 +181,7 @@ def _work(root: Root, elsewhere: set[TensorExpr]) -> set[TensorExpr]:
 
 
 def _give_loops(into: Group, loops: list[tuple[_Walk, list[Root]]]) -> None:
-    """`into` becomes the group of all, with axes for the rows and more for each loop."""
+    """`into` becomes the joined group: it has axes for the rows, and other axes for each loop."""
     joined = Group(into.number)
     first, _ = loops[0]
     for name in first.rows:

@@ -1,11 +1,11 @@
 """Writes to inputs that nothing can observe too early.
 
-In:  groups, some of which store to inputs.
-Out: groups that store in place, behind all that reads the input; for the others a temporary, and a group at the end
-     that copies it.
+In:  groups. Some of them store to inputs.
+Out: groups that store in place, after everything that reads the input. The other groups store to a temporary,
+     and a group at the end copies it.
 
     x.add_(1) beside y = x * 2     ->   y = x * 2; x = x + 1           in place: y runs before
-    x.copy_(x.flip(0))             ->   t = x.flip(0); x = t           each element is read after it is written
+    x.copy_(x.flip(0))             ->   t = x.flip(0); x = t           t is complete before x changes
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from codegen.passes.group.roots import Root
 def make_writes_safe(
     lowering: Lowering, groups: list[Group], roots: Mapping[TensorExpr, Root], dependencies: Dependencies
 ) -> tuple[list[Group], dict[int, Draft]]:
-    """A kernel may write to an input in place if everything else that reads the input, and everything that
-    may fail, can run before it, and it reads itself only the element that it is about to write. Else the new
-    value goes to a temporary, and a kernel at the end copies it: those kernels are returned, and drafts that
-    were made on the way, by the number of the group.
+    """The groups that copy temporaries at the end, and by group number the drafts made for the checks.
+
+    A kernel may write to an input in place under two conditions. Everything else that reads the input or may
+    fail can run before it. And it reads only the element that it will write. Otherwise the new value goes to
+    a temporary.
     """
     copies: list[Group] = []
     drafts: dict[int, Draft] = {}
@@ -55,7 +56,7 @@ def make_writes_safe(
             draft = draft_group(group, roots, lowering.versions)
             names = {lowering.versions[name].input for name in versions}
             if fails or not all(_touches_own_element(draft, name) for name in names):
-                raise Unordered(names, "a step that may fail, or that reads its neighbours")
+                raise Unordered(names, "the step may fail, or reads other elements than it writes")
             dependencies.run_after(group, failing)
         if fails:
             unsafe = written
@@ -71,7 +72,7 @@ def make_writes_safe(
         for root in list(group.members):
             for target in [target for target in root.targets if target.buffer in unsafe]:
                 copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
-    return copies, {} if copies else drafts  # a copy is read from another place than was drafted
+    return copies, {} if copies else drafts  # readers of a copied target now read another place
 
 
 def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, loading: list[Group]) -> bool:
@@ -85,9 +86,7 @@ def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, 
 
 
 def _touches_own_element(draft: Draft, name: str) -> bool:
-    """True where all accesses to the buffer are to one index, in one run of statements, and no load comes
-    after the store.
-    """
+    """Whether all accesses to the buffer use one index in one run of statements, the loads first."""
     places: set[tuple[int, Index]] = set()
     stored = False
     segment = 0
@@ -104,10 +103,10 @@ def _touches_own_element(draft: Draft, name: str) -> bool:
 
 
 def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:
-    """Redirect the store to a temporary; the group that copies it to `target`."""
+    """Redirect the store to a temporary. The result is the group that copies it to `target`."""
     if isinstance(root.value, Scattered):
         raise NotImplementedError(
-            f"{target.buffer} would be written to in part before all steps that may fail"
+            f"{target.buffer} would change in part before all steps that may fail have run"
         )
     root.targets.remove(target)
     place = next((other for other in root.targets if not is_input(lowering, other)), None)

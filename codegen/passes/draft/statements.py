@@ -1,15 +1,15 @@
-"""Group -> Draft: the statements that compute the members, each value once.
+"""From a group to its draft: the statements that compute the members, each value once.
 
 In:  a group whose members have coordinates over common axes.
-Out: a `Draft`: phases (loops over inner axes) in an order that respects the reductions, and row statements
+Out: a `Draft`: phases (loops over inner axes) in an order that respects the reductions, with row statements
      between them.
 
-    softmax: row: acc a0 | phase r0: load x, update a0 | row: read a0, acc a1 | phase r0: load x, sub, exp,
-    update a1 | ...
+    softmax: row: acc a0 | phase r0: load x, update a0 | row: read a0, acc a1
+             | phase r0: load x, sub, exp, update a1 | ...
 
-A value that depends on outer axes alone is a row statement, wherever it was asked for. A member's value is
-reused where it was computed at the same indices in the same phase; in a later phase it is loaded back if it
-has been stored, else computed again.
+A value that depends only on outer axes is a row statement, even if a phase asked for it. A phase reuses a
+member's value that it has already computed at the same indices. A later phase loads the value if it was
+stored, and computes it again if not.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ _Key = tuple[object, ...]
 def draft_group(
     group: Group, roots: Mapping[TensorExpr, Root], versions: Mapping[str, MemoryVersion] = NO_VERSIONS
 ) -> Draft:
-    """The draft of one kernel, without a name yet. Roots of other groups are read from their first target.
-    `versions` of an input's memory have the input's name in it.
+    """The draft of one kernel, still without a name.
+
+    It reads roots of other groups from their first target. `versions` of an input's memory get the input's
+    name.
     """
     draft = Draft("", group.outer, group.ranges)
     if group.parts is not None:
@@ -64,8 +66,9 @@ def draft_group(
 
 
 def _phases(group: Group) -> list[list[Member]]:
-    """Members that share a loop, in order: by how many reductions deep they depend, row values first. A
-    member that is neither stored nor a reduction is emitted where it is asked for.
+    """The members by loop. Earlier stages come first, and row values come first in a stage.
+
+    A member that is neither stored nor a reduction is emitted where its readers need it.
     """
     stages = group.stages()
     phases: dict[tuple[int, bool, tuple[str, ...]], list[Member]] = {}
@@ -79,7 +82,7 @@ def _phases(group: Group) -> list[list[Member]]:
 
 @dataclass(slots=True)
 class _Scope:
-    """Statements of a block, and the values that it holds by what they are."""
+    """The statements of a block, and the numbers of its known values."""
 
     statements: list[Statement] = field(default_factory=list)
     known: dict[_Key, int] = field(default_factory=dict)
@@ -93,8 +96,8 @@ class _Writer:
         self.row = _Scope()
         self.inner = _Scope()
         self.outer_axes = set(group.outer)
-        self.varying: dict[int, bool] = {}  # value -> depends on inner axes
-        self.results: dict[Root, int] = {}  # row values of members
+        self.varying: dict[int, bool] = {}  # by value: whether it depends on inner axes
+        self.results: dict[Root, int] = {}  # the row values of members
         self.finished: set[Root] = set()
         self.accumulators = 0
         self.checks = 0
@@ -156,7 +159,7 @@ class _Writer:
             self.row.statements.append(store)
 
     def _add_to_part(self, member: Member, value: PartSum) -> None:
-        """The first row of a part is what later ones are added to."""
+        """Add to the sum of a part. The first row of a part starts with zero."""
         parts, (target,) = self.group.parts, member.root.targets
         assert parts is not None
         kept = (index for dim, index in enumerate(member.coordinates) if dim not in value.dims)
@@ -190,7 +193,7 @@ class _Writer:
         return name
 
     def _reduce(self, member: Member) -> list[tuple[Member, str]]:
-        """The update of an accumulator; nothing to accumulate over one element."""
+        """Update an accumulator. A reduction over one element needs none."""
         value = member.root.value
         assert isinstance(value, Reduce)
         if not member.inner:
@@ -291,7 +294,7 @@ class _Writer:
         return self.value(value.base, place, mask)
 
     def _places(self, value: Gather | Scattered, shape: Shape, indices: Indices, mask: int | None) -> Indices:
-        """The element of a tensor of that shape that computed coordinates mean."""
+        """The place of the element at computed coordinates, in a tensor of that shape."""
         place: list[Index] = []
         for coordinate, size in zip(value.coordinates, shape, strict=True):
             if isinstance(coordinate, int):
@@ -302,7 +305,7 @@ class _Writer:
         return tuple(place)
 
     def _looked_up(self, number: int, size: Index, value: Gather | Scattered, mask: int | None) -> int:
-        """The checked index, negative ones counted from the end."""
+        """The checked index. Negative indices count from the end."""
         extent = self._index_value(size)
         if value.wraps:
             negative = self._op("lt", (number, self._constant("i64", 0)), "b8")
@@ -377,7 +380,7 @@ class _Writer:
         return False
 
     def _compare(self, op: str, index: Index, bound: Index) -> int:
-        """`index op bound` of index expressions."""
+        """`index op bound`, for index expressions."""
         return self._op(op, (self._index_value(index), self._index_value(bound)), "b8")
 
     def _and(self, left: int | None, right: int) -> int:

@@ -1,7 +1,7 @@
-"""Axes of a draft: split where that removes divisions, order by strides, merge where memory is contiguous.
+"""The axes of a draft: split to remove divisions, ordered by stride, merged where memory is contiguous.
 
-In:  a `Draft` as emitted: one axis for each dimension of the group.
-Out: the same draft with fewer, longer axes, innermost last.
+In:  a new `Draft` with one axis for each dimension of the group.
+Out: the same draft with fewer and longer axes. The innermost axis is the last.
 
     (i0: 16) (i1: 32)   x[i0*32 + i1]   ->   (i1: 512)   x[i1]
     (i0: 24)   w[i0 // 8]               ->   (i0_0: 3) (i0_1: 8)   w[i0_0]
@@ -18,14 +18,14 @@ from codegen.passes.group.align import refine
 
 
 def arrange_axes(draft: Draft) -> None:
-    """Split, order, merge; changes the draft in place."""
+    """Split, order and merge the axes. It changes the draft in place."""
     split_axes(draft)
     order_axes(draft)
     merge_axes(draft)
 
 
 def split_axes(draft: Draft) -> None:
-    """Replace an axis that indices divide by a factor of its extent by two axes."""
+    """Replace each axis that indices divide by a factor of its extent. Two axes take its place."""
     indices = [statement.index for statement in draft.indexed()]
     if not any(
         isinstance(atom, ix.Division) for index in indices for atoms in ix.terms_of(index) for atom in atoms
@@ -50,11 +50,11 @@ def _split_names(names: tuple[str, ...], splits: dict[str, Index]) -> tuple[str,
     return tuple(result)
 
 
-# --- order ------------------------------------------------------------------------------------------------------------------------
+# --- order ------------------------------------------------------------------------------------------------
 
 
 def order_axes(draft: Draft) -> None:
-    """Larger strides outside. What is stored decides; loads decide where nothing is stored with that axis."""
+    """Larger strides go outside. Stores decide; loads decide only where no store uses the axis."""
     accesses = draft.indexed()
     parts = tuple(name for name in draft.outer if name not in draft.part_rows)
     draft.part_rows = _ordered(draft.part_rows, accesses, draft)
@@ -75,13 +75,13 @@ def _ordered(axes: tuple[str, ...], accesses: list[Indexed], draft: Draft) -> tu
 
 
 def _weight(name: str, accesses: Sequence[Indexed]) -> int:
-    """The largest stride of the axis among the accesses; a stride that is not known counts as huge."""
+    """The largest stride of the axis among the accesses. An unknown stride counts as huge."""
     strides = [_stride(access.index, name) for access in accesses]
     return max((abs(stride) if isinstance(stride, int) else 1 << 40 for stride in strides), default=0)
 
 
 def _stride(index: Index, name: str) -> Index | None:
-    """The factor of the axis in a linear index; None where it is inside a division or a product of axes."""
+    """The factor of the axis in a linear index. None if the axis is in a division or a product of axes."""
     total: Index = 0
     for atoms, coef in ix.terms_of(index).items():
         for atom in atoms:
@@ -97,15 +97,15 @@ def _stride(index: Index, name: str) -> Index | None:
 
 
 def stride_of(index: Index, name: str) -> Index | None:
-    """Elements from one position of the axis to the next, or None where that is not one number."""
+    """Elements from one position of the axis to the next. None if that is not one number."""
     return _stride(index, name)
 
 
-# --- merge ------------------------------------------------------------------------------------------------------------------------
+# --- merge ------------------------------------------------------------------------------------------------
 
 
 def merge_axes(draft: Draft) -> None:
-    """Join neighbouring axes that every access walks as one."""
+    """Join neighbouring axes if every access walks over them like over one axis."""
     indices: list[Index] = list(
         dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int))
     )
@@ -136,7 +136,7 @@ def _merged(draft: Draft, axes: tuple[str, ...], indices: list[Index]) -> tuple[
 
 
 def _shared_elsewhere(draft: Draft, axes: tuple[str, ...], outer: str, inner: str) -> bool:
-    """True where another nest has one of the two axes but not both side by side."""
+    """Whether another nest has one of the two axes."""
     for other in dict.fromkeys(phase.axes for phase in draft.phases()):
         if other != axes and (outer in other or inner in other):
             return True
@@ -149,7 +149,7 @@ def _is_one_walk(index: Index, outer: str, inner: str, extent: Index) -> bool:
 
 
 def _without(index: Index, name: str) -> Index:
-    """The index with the terms of the axis removed: the inner axis counts on through them."""
+    """The index without the terms of the axis. The merged inner axis counts on through them."""
     if isinstance(index, int):
         return index
     terms = {atoms: coef for atoms, coef in index.terms.items() if name not in atoms}

@@ -1,16 +1,16 @@
-"""Reductions down the columns of a narrow matrix: several rows at a time as one long row.
+"""Reductions down the columns of a narrow matrix, with several rows as one long row.
 
-In:  a draft with one phase that reduces over rows of few elements, each row right behind the one before.
-Out: the loop that reduces blocks of rows into a scratch buffer, and the draft, which has only that buffer and
-     the last rows left to reduce.
+In:  a draft with one phase that reduces over contiguous rows of few elements.
+Out: the loop that reduces blocks of rows into a scratch buffer. The draft then only reduces that buffer and
+     the last rows.
 
     for j in 3: { a = 0; for i in 1000: a += x[i*3 + j];  y[j] = a }
     ->  for f in 48 vector: { p = 0; for b in 62: p += x[b*48 + f];  part[f] = p }
-        for j in 3 vector: { a = 0; for k in 16: a += part[k*3 + j]; for t in 8: a += x[(992 + t)*3 + j];
-            y[j] = a }
+        for j in 3 vector: { a = 0; for k in 16: a += part[k*3 + j];
+                             for t in 8: a += x[(992 + t)*3 + j];  y[j] = a }
 
-Every third element would be a gather, a row of three a fifth of a vector: here all of memory is read in whole
-vectors.
+A load of every third element would be a gather, and a row of three would fill a fifth of a vector. With
+blocks, whole vectors read the memory.
 """
 
 from __future__ import annotations
@@ -30,18 +30,16 @@ from codegen.passes.loops.place import Nest
 from codegen.passes.loops.row_blocks import VALUES, rename_operands
 
 LANES = 16  # of the widest vector: blocks of rows are a multiple of it
-MAX_WIDTH = 64  # of a row; a wider one fills its vectors well enough
-FEW = 4  # vectors of a block, where a single one would do
+MAX_WIDTH = 64  # of a row; a longer row fills its vectors well enough
+FEW = 4  # vectors in a block whose rows would else fill only one
 MIN_BLOCKS = 4  # of rows
-IN_FLIGHT = (8, 7, 6, 5, 4, 3)  # vectors side by side
+IN_FLIGHT = (8, 7, 6, 5, 4, 3)  # numbers of vectors in flight, the best first
 COMBINES = ("sum", "prod", "max", "min")
 DTYPES = ("f32", "f64", "i64", "i32")
 
 
 def reduce_blocks_of_rows(draft: Draft) -> list[ir.Stmt]:
-    """The loop over the blocks; without statements, and the draft as it was, where the columns are not
-    narrow.
-    """
+    """The loop over the blocks. If the columns are not narrow, it is empty and the draft does not change."""
     if len(draft.phases()) != 1 or draft.in_order or not draft.outer:
         return []
     (phase,) = draft.phases()
@@ -66,13 +64,13 @@ def _lanes(dtype: str) -> int:
 
 
 def _rows_of_block(width: int, lanes: int) -> int:
-    """So many that they fill vectors, and several of these: one would wait for itself."""
+    """Enough rows to fill vectors. A block has several vectors: a single one would wait for itself."""
     size = LANES // math.gcd(width, LANES)
     return size * FEW * lanes // LANES if size * width == LANES else size
 
 
 def _is_one_walk(draft: Draft, phase: Phase, column: str, row: str, width: int) -> bool:
-    """Whether the phase does nothing but reduce what lies row behind row."""
+    """Whether the phase only reduces contiguous rows."""
     accumulators = {s.name: s for s in draft.statements() if isinstance(s, ir.Accumulator)}
     before = draft.body[: draft.body.index(phase)]
     updates = [s for s in phase.body if isinstance(s, ir.Update)]
@@ -114,7 +112,7 @@ class _Blocks:
 
     def loops(self) -> list[ir.Stmt]:
         found = self._over_blocks()
-        # the sums of many partial sums are kept in f64
+        # the sum of many partial sums is kept in f64
         if not isinstance(self.blocks, int) or self.blocks * self.size > BLOCK:
             sums = tuple(a.name for a in self.accumulators if a.combine == "sum" and a.dtype == "f32")
             widen(self.draft, sums)
@@ -130,7 +128,7 @@ class _Blocks:
         return found
 
     def _in_its_type(self, statement: Statement) -> list[Statement]:
-        """An update with a value of the accumulator's type."""
+        """The statement. An update gets a value of the accumulator's type."""
         if not isinstance(statement, ir.Update) or statement.accumulator not in self.wide:
             return [statement]
         value = self.draft.new_value("f64")

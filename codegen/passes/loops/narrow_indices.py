@@ -1,15 +1,16 @@
 """Positions in the narrowest integers that hold them.
 
-In:  the loops of a kernel, whose index values are i64.
-Out: the same with those values in i8, i16 or i32 that fit, no narrower than what the kernel moves, and
-     comparisons that are the same everywhere decided.
+In:  the loops of a kernel. Its index values are i64.
+Out: the same loops. Index values are in i8, i16 or i32 if they fit, but not narrower than the data of the
+     kernel. Comparisons with one result for all positions are constants.
 
     for j in 703 vector:                                      for j in 703 vector:
       %1 = index j + -1 : i64; %2 = lt %1, 700 : b8     ->      %1 = index j + -1 : i16; %2 = lt %1, 700 : b8
       %3 = load x[j + -1] if %2 (b8)                            %3 = load x[j + -1] if %2 (b8)
 
-As many lanes as the data have then fit a register of positions: eight times as many here. Only values that
-nothing but such arithmetic reads are changed: what is stored, added up or part of an address stays i64.
+A register of positions then has as many lanes as a register of data: eight times as many here. The pass
+changes only values that such arithmetic alone reads. Values that are stored, added up or part of an address
+stay i64.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _OF_DTYPE: dict[str, Interval] = {
 
 
 def narrow_indices(body: list[ir.Stmt]) -> list[ir.Stmt]:
-    """The statements of a kernel; loops are changed in place."""
+    """The statements of a kernel. Loops are changed in place."""
     if not any(isinstance(s, ir.IndexOp) for s in _all(body)):
         return body
     values = _Values()
@@ -50,10 +51,13 @@ def _all(body: list[ir.Stmt]) -> Iterator[ir.Stmt]:
 
 
 class _Values:
-    """What is known of the i64 values of a kernel. `ranges`: by number, the least and the largest; those that
-    are not in it may be anything. `wide`: those that have to stay. `group`: of values that have one type, a
-    member on the way to the one that stands for all; `beside`: constants that an operation takes with a
-    value. `decided`: comparisons.
+    """The known facts about the i64 values of a kernel.
+
+    ranges:   by number, the least and the largest value; a missing number may have any value
+    wide:     the values that must stay i64
+    group:    by value, the next one on the way to the representative of all values that share a type
+    beside:   constants that an operation takes together with a value
+    decided:  comparisons with a known result
     """
 
     def __init__(self) -> None:
@@ -115,7 +119,7 @@ class _Values:
             self.decided[op.number] = always
 
     def _join(self, numbers: tuple[int, ...]) -> None:
-        """One type for all of them; constants have the type of each use."""
+        """Give all of them one type. A constant has the type of each of its uses."""
         varying = [number for number in numbers if number not in self.constants]
         for number in varying[1:]:
             self.group[self.stands_for(number)] = self.stands_for(varying[0])
@@ -127,7 +131,7 @@ class _Values:
         return number
 
     def chosen(self, least: int) -> dict[int, str]:
-        """The type of each value that gets another, by number."""
+        """The new type of each value that changes, by number."""
         groups: dict[int, list[int]] = {}
         for number in self.defined:
             groups.setdefault(self.stands_for(number), []).append(number)
@@ -146,7 +150,7 @@ class _Values:
 
 
 def _read_as_i64(s: ir.Stmt) -> Iterator[int]:
-    """Values that the statement takes as they are."""
+    """The values that the statement needs as i64."""
     if isinstance(s, (ir.Load, ir.Store, ir.IndexOp)):
         yield from _indirect(s.index)
     if isinstance(s, ir.Store):
@@ -180,8 +184,9 @@ def _fits(found: Interval, dtype: str) -> bool:
 
 
 def expression_range(index: ir.Expr, extents: dict[str, Interval]) -> Interval | None:
-    """The least and the largest value of an index expression; None where they are not known, or a part of it
-    needs more than an i32.
+    """The least and the largest value of an index expression.
+
+    None if they are not known, or if a part of the expression does not fit into an i32.
     """
     if isinstance(index, ir.Const):
         return (index.value, index.value)
@@ -190,7 +195,7 @@ def expression_range(index: ir.Expr, extents: dict[str, Interval]) -> Interval |
     if not isinstance(index, ir.Binary):
         return None
     left, right = expression_range(index.left, extents), expression_range(index.right, extents)
-    if index.op == "min" and None in (left, right):  # a size that is not known is no less than 0
+    if index.op == "min" and None in (left, right):  # an unknown size is at least 0
         known = left or right
         return None if known is None else (min(0, known[0]), known[1])
     if left is None or right is None:
@@ -236,11 +241,11 @@ _RANGES: dict[str, Callable[..., Interval | None]] = {
 }
 
 
-# --- what the data are ------------------------------------------------------------------------------------
+# --- the size of the data ---------------------------------------------------------------------------------
 
 
 def _size_of_data(body: list[ir.Stmt], values: _Values) -> int:
-    """Bytes of the widest element that the kernel has besides positions: floats first, which count the lanes."""
+    """The bytes of the widest element other than positions. If there are floats, only they count."""
     dtypes: set[str] = set()
     for s in _all(body):
         if isinstance(s, (ir.Load, ir.Accumulator)):
@@ -255,7 +260,7 @@ def _size_of_data(body: list[ir.Stmt], values: _Values) -> int:
 
 
 class _Rewriting:
-    """`typed`: by a constant and a type, the number of the constant of that type."""
+    """`typed`: by constant and type, the number of the constant in that type."""
 
     def __init__(self, values: _Values, chosen: dict[int, str]) -> None:
         self.values = values
@@ -279,7 +284,7 @@ class _Rewriting:
             self.typed.setdefault((number, dtype), self._new_number())
 
     def _new_number(self) -> int:
-        """Not one of the kernel's: those are not negative. The values are numbered anew afterwards."""
+        """A number that the kernel does not have: its own are not negative. `renumber` runs afterwards."""
         return -1 - len(self.typed)
 
     def _block(self, body: list[ir.Stmt]) -> list[ir.Stmt]:

@@ -1,9 +1,8 @@
-"""Sums of many floats in blocks, so that the rounding error grows as slowly as eager's (which adds up in a
-tree).
+"""Sums of many floats in blocks. The rounding error grows as slowly as in eager, which adds in a tree.
 
-In:  a draft whose phases have their axes in order.
-Out: phases with a `Block`: the innermost loop adds into a partial sum, which is added to the sum after each
-     run of it.
+In:  a draft with ordered axes in its phases.
+Out: phases with a `Block`: the innermost loop adds into a partial sum. After each run of that loop, the
+     partial sum is added to the sum.
 
     for i in 10_000_000: a += x[i]
     ->  for b in 2500: { p = 0; for i in 4000: p += x[b*4000 + i];  a (f64) += p }
@@ -19,14 +18,14 @@ from codegen.kernel.index_algebra import Index, to_expr
 from codegen.kernel.ops import FLOATS
 from codegen.passes.draft.draft import Block, Draft, Phase, Statement
 
-BLOCK = 4096  # elements added up in lanes before a partial sum is put away
-BLOCK_SIZES = range(6144, 2047, -1)  # divisors of the extent that serve as well, so that every block is full
-ROW_BLOCK = 256  # the same where each lane walks down its own column
-MIN_RUN = 512  # an innermost loop of that length may itself be a block
+BLOCK = 4096  # elements that lanes add up in one partial sum
+BLOCK_SIZES = range(6144, 2047, -1)  # other sizes: a divisor of the extent makes every block full
+ROW_BLOCK = 256  # the block size if each lane walks down its own column
+MIN_RUN = 512  # an innermost loop of at least this length may be a block
 
 
 def block_long_sums(draft: Draft, in_lanes: bool) -> None:
-    """`in_lanes`: the phases run inside a vector loop, their own axes one by one."""
+    """`in_lanes`: the phases run inside a vector loop, and their own axes are not vector loops."""
     for phase in draft.phases():
         sums = _float_sums(draft, phase)
         if not sums:
@@ -71,8 +70,9 @@ def _block_size(extent: Index) -> int:
 
 
 def _split(draft: Draft, phase: Phase, sums: tuple[str, ...], size: int) -> Block:
-    """The innermost axis as blocks of `size`; where that does not divide it, the last block is shorter. Other
-    phases keep the axis whole.
+    """Split the innermost axis into blocks of `size`.
+
+    The last block is shorter if `size` does not divide the axis. Other phases keep the whole axis.
     """
     whole = phase.axes[-1]
     extent = draft.ranges.extents[whole]
@@ -94,7 +94,7 @@ def _fresh(draft: Draft, name: str) -> str:
 
 
 def widen(draft: Draft, sums: tuple[str, ...]) -> None:
-    """The sum of the partial sums is kept in f64."""
+    """Keep the sum of the partial sums in f64."""
     body: list[Statement | Phase] = []
     for item in draft.body:
         if isinstance(item, ir.Accumulator) and item.name in sums:
@@ -111,8 +111,9 @@ def widen(draft: Draft, sums: tuple[str, ...]) -> None:
 
 
 def add_partial_sums(draft: Draft, phase: Phase, runs: ir.Loop, innermost: ir.Loop) -> None:
-    """The loops of a blocked phase: `innermost` updates partial sums, declared and put away in `runs`, the
-    loop around it.
+    """Complete the loops of a blocked phase.
+
+    `innermost` updates the partial sums. The loop `runs` around it declares them and adds them to the sums.
     """
     assert phase.block is not None
     own = set(phase.block.sums)

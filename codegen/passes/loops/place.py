@@ -1,6 +1,6 @@
-"""Statements into a nest of loops: each at the depth of the innermost axis it depends on.
+"""Put statements into a nest of loops, each at the depth of the innermost axis that it depends on.
 
-In:  statements of a draft with symbolic indices, the axes of a nest from outside in.
+In:  statements of a draft with symbolic indices, and the axes of a nest from the outermost to the innermost.
 Out: loop IR.
 
     (i, j):  %0 = load a[i]; %1 = load x[i*8 + j]; store ...   ->   for i: %0; for j: %1; store
@@ -16,8 +16,10 @@ from codegen.passes.draft.draft import INDEXED, Draft, DraftIndex, DraftLoad, Dr
 
 
 class Nest:
-    """Blocks of one perfect nest: `blocks[d]` is what runs inside the first d loops. `depth_of` says where a
-    value is defined; a nest inside another begins with the values that are known outside.
+    """The blocks of one perfect nest. `blocks[d]` runs inside the first d loops.
+
+    `depth_of`: by value, the depth of its definition. An inner nest starts with the values that the outer one
+    knows.
     """
 
     def __init__(self, draft: Draft, axes: tuple[str, ...]) -> None:
@@ -38,7 +40,7 @@ class Nest:
         self.blocks[depth].append(_final(statement))
 
     def _depth(self, statement: Statement) -> int:
-        """Values and checks where their operands are; what changes memory or an accumulator innermost."""
+        """Values and checks go where their operands are. Changes of memory or accumulators go innermost."""
         if not isinstance(statement, (ir.Op, ir.ConstOp, ir.Check, DraftLoad, DraftIndex)):
             return len(self.axes)
         depth = max((self.depth_of.get(number, 0) for number in _operands(statement)), default=0)
@@ -53,7 +55,7 @@ class Nest:
         return depth
 
     def close(self, loops: list[ir.Loop]) -> list[ir.Stmt]:
-        """The nest as statements; `loops` from outside in, their bodies still empty."""
+        """The nest as statements. `loops`: from the outermost to the innermost, with empty bodies."""
         body = self.blocks[-1]
         for loop, block in zip(reversed(loops), reversed(self.blocks[:-1]), strict=True):
             loop.body = body

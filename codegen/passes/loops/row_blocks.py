@@ -1,9 +1,8 @@
-"""Sums down the columns of a wide matrix: a few rows at a time over the full width, with the sums of all
-columns in memory.
+"""Column sums of a wide matrix: a few rows at a time over the full width, with all sums in memory.
 
 In:  a draft whose last outer axis runs in lanes over columns, with one phase that adds up rows.
-Out: loops that read memory in the order in which it lies. (One strip of columns at a time jumps from row to
-     row: half the speed.)
+Out: loops that read memory in order. A loop over one strip of columns at a time would jump from row to row,
+     at half the speed.
 
     for j vector: { a = 0; for i in 4096: a += x[i, j];  y[j] = a }
     ->  for j vector: part[j] = 0
@@ -11,7 +10,7 @@ Out: loops that read memory in the order in which it lies. (One strip of columns
         for j vector: y[j] = part[j]
 
 `part` is a scratch buffer of the kernel. Many blocks are added up in two levels, so that the rounding error
-stays as small as eager's.
+is as small as in eager.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from codegen.kernel.ops import TORCH_DTYPES
 from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.loops.place import Nest
 
-ROWS = (8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 16)  # at a time: as many streams as the processor fetches ahead
+ROWS = (8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 16)  # rows at a time: the processor prefetches that many streams
 MIN_ROWS = 32
-MIN_WIDTH = 256  # narrower: a strip of columns in registers is nearly all of a row
-MIN_BYTES = 1 << 18  # less stays in the cache, where jumps cost nothing
-MAX_BLOCKS = 64  # that one sum takes
+MIN_WIDTH = 256  # in a narrower matrix, a strip of columns in registers is nearly a whole row
+MIN_BYTES = 1 << 18  # less data stays in the cache, where jumps cost nothing
+MAX_BLOCKS = 64  # in one sum
 VALUES = (ir.Op, ir.ConstOp, DraftLoad)
 
 
 class RowBlocks:
-    """The loops inside the outer axes but the last, which is the column's."""
+    """The loops inside of all outer axes except the last one, which is the column."""
 
     def __init__(self, draft: Draft, phase: Phase, rows: int, size: int) -> None:
         self.draft = draft
@@ -54,7 +53,7 @@ class RowBlocks:
         self.axes = self._split_rows(size, blocks // parts, parts)
 
     def _split_rows(self, size: int, blocks: int, parts: int) -> tuple[str, ...]:
-        """(parts, other axes of the phase, blocks, rows of a block)"""
+        """The new axes: parts, other axes of the phase, blocks, rows of a block."""
         whole = self.phase.axes[-1]
         names = tuple(f"{whole}_{level}" for level in "pbe")
         self.draft.ranges.extents |= dict(zip(names, (parts, blocks, size)))
@@ -128,7 +127,7 @@ class RowBlocks:
         return statements
 
     def rows_body(self) -> list[Statement]:
-        """What the phase needs from before it, with numbers of its own, and its body, which refers to those."""
+        """A copy of the values that the phase needs from before it, then its body, which uses the copy."""
         numbers: dict[int, int] = {}
         copies: list[Statement] = []
         for s in self.before:
@@ -139,7 +138,7 @@ class RowBlocks:
         return [*copies, *(rename_operands(s, numbers) for s in self.phase.body)]
 
     def finish(self) -> list[ir.Stmt]:
-        """What is made of the sums."""
+        """The statements after the sums."""
         kind = "sum" if self.parts else "part"
         names = {a.name: self.scratch(a, kind) for a in self.sums}
         reads = [
@@ -165,7 +164,7 @@ def rename_operands(statement: Statement, numbers: dict[int, int]) -> Statement:
 
 
 def row_blocks(draft: Draft) -> RowBlocks | None:
-    """The plan where it pays, else None: the draft is as it was."""
+    """The loops in row blocks, if they pay. Else None, and the draft does not change."""
     if len(draft.phases()) != 1 or draft.in_order:
         return None
     (phase,) = draft.phases()
@@ -182,8 +181,9 @@ def row_blocks(draft: Draft) -> RowBlocks | None:
 
 
 def _only_adds(draft: Draft, phase: Phase) -> bool:
-    """Every accumulator is a sum of float32, and nothing before the sums is stored or depends on computed
-    places.
+    """Whether every accumulator is a sum of f32, and nothing before the end of the sums stores.
+
+    No load may be masked or at a computed place.
     """
     at = draft.body.index(phase)
     before = draft.body[:at]
@@ -197,7 +197,7 @@ def _only_adds(draft: Draft, phase: Phase) -> bool:
 
 
 def _is_computed(statement: Statement | Phase) -> bool:
-    """A masked load, or one at an index that the kernel computes."""
+    """Whether it is a masked load, or a load at an index that the kernel computes."""
     if not isinstance(statement, DraftLoad):
         return False
     return statement.mask is not None or any(atom.startswith("%") for atom in ix.atoms_of(statement.index))

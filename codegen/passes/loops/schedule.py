@@ -1,14 +1,16 @@
-"""Draft -> Kernel: which loops run in which order, which one in lanes, which may be divided between threads.
+"""From a draft to a kernel: the order of the loops, the loop in lanes, and the axis that threads divide.
 
-In:  a `Draft` with its axes arranged.
-Out: `ir.Kernel`.
+In:  a `Draft`.
+Out: an `ir.Kernel`.
 
-    rows with contiguous reductions:   for row parallel: [for column vector: update], [for column vector:
-                                       store]
-    columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
-    elementwise:                       for i parallel: for j parallel vector: store   (transposed: in tiles)
+    rows with contiguous reductions:
+        for row parallel: [for column vector: update], [for column vector: store]
+    columns (kept axis contiguous):
+        for column parallel vector: [for row: update], [for row: store]
+    elementwise:
+        for i parallel: for j parallel vector: store        (transposed: in tiles)
 
-Long sums are cut into blocks before (`codegen.passes.loops.partial_sums`).
+Long sums are cut into blocks (`codegen.passes.loops.partial_sums`).
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ from codegen.passes.loops.row_blocks import row_blocks
 from codegen.passes.loops.tiles import tile_transposed
 from codegen.passes.loops.unroll_short import unroll_short_axis
 
-MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
-FEW_LANES = 4  # the same where there is little to compute: lanes that lie apart in memory cost more
-SCATTER = 3  # gathers that a scatter costs on top of one
+MIN_LANES = 8  # a shorter vector loop wastes most of its lanes
+FEW_LANES = 4  # the same if there is little to compute: then lanes that lie apart in memory cost more
+SCATTER = 3  # a scatter costs this many gathers more than a gather
 SHORT_SCAN = 32  # floats; measured
-CHEAP = 8  # cycles an element up to which memory takes most of the time
-LIGHT = 24  # cycles an element below which several vectors are kept in flight
+CHEAP = 8  # cycles for each element: up to this, memory takes most of the time
+LIGHT = 24  # cycles for each element: below this, several vectors are in flight
 
 
 def schedule(draft: Draft) -> ir.Kernel:
-    """The kernel; `draft` is used up."""
+    """The kernel. The draft cannot be used again."""
     arrange_axes(draft)
     scans = any(phase.scans for phase in draft.phases())
     blocks_of_rows = [] if draft.part_rows else reduce_blocks_of_rows(draft)
@@ -74,12 +76,12 @@ def schedule(draft: Draft) -> ir.Kernel:
     if tile is not None:
         loops[-1].extent = tile
     kernel = _kernel(draft, nest.close(loops))
-    kernel.split = None if blocks_of_rows else kernel.split  # the scratch buffer is one for all
+    kernel.split = None if blocks_of_rows else kernel.split  # all threads would share the scratch buffer
     return kernel
 
 
 def _around(draft: Draft, body: list[ir.Stmt]) -> list[ir.Stmt]:
-    """`body` inside of the outer loops but the last."""
+    """`body` inside of all outer loops except the last one."""
     for name in reversed(draft.outer[:-1]):
         body = [ir.Loop(name, to_expr(draft.ranges.extents[name]), body, parallel=True)]
     return body
@@ -94,14 +96,14 @@ def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:
 
 
 def _separates_stores(draft: Draft, axis: str) -> bool:
-    """True where iterations of the loop over `axis` write side by side, whatever the kernel computes."""
+    """Whether iterations of the loop over `axis` write side by side, whatever the kernel computes."""
     varying = _varying(draft, axis)
     stores = [s for s in draft.statements() if isinstance(s, DraftStore)]
     return all(stride_of(s.index, axis) == 1 and not _computed(s.index) & varying for s in stores)
 
 
 def _varying(draft: Draft, axis: str) -> set[int]:
-    """Values that may differ from one position of the axis to the next."""
+    """The values that may differ from one position of the axis to the next."""
     found: set[int] = set()
     for s in draft.statements():
         if isinstance(s, (DraftLoad, DraftIndex)):
@@ -113,13 +115,15 @@ def _varying(draft: Draft, axis: str) -> set[int]:
 
 
 def _computed(index: Index) -> set[int]:
-    """Values of the kernel that are part of the index."""
+    """The values of the kernel that are part of the index."""
     return {int(atom[1:]) for atom in atoms_of(index) if atom.startswith("%")}
 
 
 def _columns_in_flight(draft: Draft) -> int:
-    """Vectors side by side of a loop over columns. Many: each step down a row then takes a long piece of
-    memory. Accumulators stay in registers.
+    """The number of vectors in flight of a loop over columns.
+
+    It is large, so that each step down a row reads a long piece of memory. But accumulators must stay in
+    registers.
     """
     loads = max(sum(isinstance(s, DraftLoad) for s in phase.body) for phase in draft.phases())
     accumulators = sum(isinstance(s, ir.Accumulator) for s in draft.statements())
@@ -127,12 +131,12 @@ def _columns_in_flight(draft: Draft) -> int:
 
 
 def _flight(draft: Draft) -> int:
-    """Vectors in flight of an elementwise loop."""
+    """The number of vectors in flight of an elementwise loop."""
     return 2 if _cost(draft) < LIGHT else 1
 
 
 def _cost(draft: Draft) -> int:
-    """Cycles that the arithmetic of an element takes."""
+    """The cycles of the arithmetic for an element."""
     return sum(OPS[statement.name].cost for statement in draft.statements() if isinstance(statement, ir.Op))
 
 
@@ -149,7 +153,7 @@ def _phase(draft: Draft, phase: Phase, in_lanes: bool) -> list[ir.Stmt]:
 
 
 def _is_short_scan(draft: Draft, phase: Phase) -> bool:
-    """Lanes would wait for each other longer than one element for the one before it."""
+    """Whether a scan is so short that the waiting of lanes costs more than the waiting of single elements."""
     dtypes = {s.dtype for s in phase.body if isinstance(s, ir.ScanStep)}
     limit = SHORT_SCAN if dtypes & FLOATS else MIN_LANES
     return bool(dtypes) and not _at_least(draft.ranges.extents[phase.axes[-1]], limit)
@@ -165,7 +169,7 @@ def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
 
 
 def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES) -> tuple[str, ...]:
-    """The innermost axis, or where that is shorter than `lanes`, the longest one, last."""
+    """The axes with the innermost one last. If it is shorter than `lanes`, the longest axis is last."""
     if len(axes) < 2 or _at_least(draft.ranges.extents[axes[-1]], lanes):
         return axes
     longest = max(axes, key=lambda name: _rank(draft.ranges.extents[name]))
@@ -173,8 +177,9 @@ def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES)
 
 
 def _near_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int) -> tuple[str, ...]:
-    """The innermost axis of at least `lanes` iterations last: its elements lie nearest to each other; where
-    none is that long, the longest one.
+    """The axes with the innermost one of at least `lanes` iterations last.
+
+    The elements of that axis are nearest to each other. If no axis is that long, the longest one is last.
     """
     near = next((name for name in reversed(axes) if _at_least(draft.ranges.extents[name], lanes)), None)
     return _long_axis_last(axes, draft, lanes) if near is None else _with_last(axes, near)
@@ -193,8 +198,9 @@ def _at_least(extent: Index, limit: int) -> bool:
 
 
 def _runs_down_columns(draft: Draft) -> str | None:
-    """The outer axis whose neighbours lie side by side in memory, if the phases should take it as lanes and
-    walk their own axes one by one; None: the innermost axis of each phase runs in lanes.
+    """The outer axis with stride 1 that should run in lanes, if phases should walk their own axes one by one.
+
+    None: the innermost axis of each phase runs in lanes.
     """
     phases = draft.phases()
     if not phases or not draft.outer:
@@ -222,16 +228,14 @@ def _runs_down_columns(draft: Draft) -> str | None:
 
 
 def _lengths(draft: Draft) -> dict[tuple[str, ...], int]:
-    """How much each nest of a phase counts: its iterations; where one of those numbers is not known, all
-    alike.
-    """
+    """The weight of each nest of a phase: its iterations. If one is not known, all weights are equal."""
     numbers = {phase.axes: _product(phase.axes, draft) for phase in draft.phases()}
     known = {axes: number for axes, number in numbers.items() if isinstance(number, int)}
     return known if len(known) == len(numbers) else dict.fromkeys(numbers, 1)
 
 
 def _stores_beside(phase: Phase, name: str) -> int:
-    """Stores with stride 1 along the axis."""
+    """The number of stores with stride 1 along the axis."""
     stores = [s for s in phase.body if isinstance(s, DraftStore)]
     return sum(stride_of(s.index, name) == 1 for s in stores)
 
@@ -241,8 +245,10 @@ def _product(axes: tuple[str, ...], draft: Draft) -> Index:
 
 
 def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
-    """How many accesses of the phase have stride 1 along the best of `axes` that is long enough. Those count
-    that take the most memory: what is read again and again (a column's mean) comes from the cache either way.
+    """The number of accesses of the phase with stride 1 along the best of `axes` that is long enough.
+
+    Only the accesses that take the most memory count. Repeated reads (a column's mean) come from the cache
+    anyway.
     """
     accesses = [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore))]
     nest = {*draft.outer, *phase.axes}
@@ -266,7 +272,7 @@ def _axes_behind(draft: Draft) -> dict[int, set[str]]:
 
 
 def _axes_of(index: Index, depends: dict[int, set[str]]) -> set[str]:
-    """Those of computed places included."""
+    """The axes in the index, and those behind its computed places."""
     atoms = atoms_of(index)
     return set(atoms).union(*(depends.get(number, set()) for number in _computed(index)))
 
@@ -281,14 +287,15 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
     )
     body = renumber(narrow_indices(body))
     kernel = ir.Kernel(draft.name, buffers, _symbols(draft), body)
-    # bounds that are numbers make better code
+    # without a split the bounds are numbers, which makes better code
     kernel.split = _split_axis(draft, body) if may_pay(kernel) else None
     return kernel
 
 
 def _split_axis(draft: Draft, body: list[ir.Stmt]) -> str | None:
-    """The axis that threads may divide between them: that of the one loop around everything, where it is
-    parallel; of row blocks, whose sums are shared by all rows, the columns.
+    """The axis that threads may divide: the axis of the one loop around everything, if that loop is parallel.
+
+    Row blocks divide the columns instead, because all rows share the sums.
     """
     if any(isinstance(statement, ir.Store) for statement in body):
         return None
@@ -299,7 +306,7 @@ def _split_axis(draft: Draft, body: list[ir.Stmt]) -> str | None:
 
 
 def _symbols(draft: Draft) -> tuple[str, ...]:
-    """Sizes that the kernel needs, sorted."""
+    """The sizes that the kernel needs, sorted."""
     names: set[str] = set()
     for extent in draft.ranges.extents.values():
         names |= {atom for atom in atoms_of(extent) if atom.startswith("$")}

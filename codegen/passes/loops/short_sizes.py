@@ -1,14 +1,14 @@
-"""Kernels for short sizes: what is known only at run time in general, as a number.
+"""Kernels for short sizes: a size that is known only at run time becomes a number.
 
 In:  the draft of a kernel that takes sizes at run time.
-Out: `OpenDraft`: which of its sizes count where they are short, and the kernel for numbers in their place.
+Out: an `OpenDraft`. It knows which sizes matter if they are short, and makes the kernel for given numbers.
 
-    for i in s0: for j in s1: x[i*s1 + j] + y[j]     s1 = 3   ->   for j in 3: for i in s0 vector: x[i*3 + j]
-        + y[j]
+    for i in s0: for j in s1: x[i*s1 + j] + y[j]     s1 = 3
+    ->   for j in 3: for i in s0 vector: x[i*3 + j] + y[j]
 
-How loops are best run depends on sizes that count lanes: rows of 3 waste most of a vector, a reduction over
-10 wants no loop. A size that is long enough makes no difference, and a kernel with little to do none that is
-worth a compilation.
+The best loops depend on sizes that count lanes. Rows of 3 waste most of a vector, and a reduction over 10
+elements needs no loop. A size that is long enough makes no difference. A kernel with little work does not
+justify another compilation.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of
 from codegen.passes.loops.schedule import schedule
 
-SHORT = 256  # of rows longer than that kernels are as quick without the number (measured)
-WORTH = 1 << 13  # iterations of a kernel
+SHORT = 256  # kernels for longer rows gain nothing from the number (measured)
+WORTH = 1 << 13  # the least iterations of a kernel
 
 Number = Callable[[ir.Expr], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDraft:
-    """`work`: the iterations of each nest. `extents`: of the axes that lanes run along or that are reduced,
-    as expressions of sizes; with the names of the sizes in each.
+    """A draft with open sizes.
+
+    work:     the iterations of each nest
+    extents:  the extents of axes that run in lanes or that are reduced, as expressions of sizes, each with
+              the names of its sizes
     """
 
     draft: Draft
@@ -41,8 +44,10 @@ class OpenDraft:
     extents: tuple[tuple[ir.Expr, frozenset[str]], ...]
 
     def short_sizes(self, number: Number) -> set[str]:
-        """The sizes to fix, where `number` gives the value of an expression (which may be an open number:
-        what is decided here is noted).
+        """The sizes to fix.
+
+        `number` gives the value of an expression. It may be an open number, which records the comparisons
+        made here.
         """
         if not any(number(work) >= WORTH for work in self.work):
             return set()
@@ -57,7 +62,7 @@ class OpenDraft:
         return any(name in found for _, found in self.extents for name in names)
 
     def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, dict[str, BufferInfo]]:
-        """The kernel for these values of some sizes, and the scratch buffers that it needs."""
+        """The kernel for these values of some sizes, and its scratch buffers."""
         draft = copy_of(self.draft)
         numbers: dict[str, Index] = {f"${name}": size for name, size in sizes.items()}
         ranges = draft.ranges
@@ -88,7 +93,7 @@ BUILDERS: dict[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 
 
 def open_draft(draft: Draft) -> OpenDraft | None:
-    """A copy of a draft that is about to be scheduled; None where no size of it may be short."""
+    """A copy of a draft before it is scheduled. None if none of its sizes may be short."""
     if not any(isinstance(draft.ranges.extents[name], Poly) for name in _axes(draft)):
         return None
     copy = copy_of(draft)
@@ -113,7 +118,7 @@ def _axes(draft: Draft) -> tuple[str, ...]:
 
 
 def _counts(draft: Draft, axis: str) -> bool:
-    """Whether the axis is reduced, or neighbours on it lie side by side in memory."""
+    """Whether the axis is reduced, or has stride 1 in memory."""
     if any(axis in phase.axes for phase in draft.phases()):
         return True
     accesses = [s for s in draft.statements() if isinstance(s, (DraftLoad, DraftStore))]
@@ -121,7 +126,7 @@ def _counts(draft: Draft, axis: str) -> bool:
 
 
 def copy_of(draft: Draft) -> Draft:
-    """A draft of its own: what passes change is copied."""
+    """A separate draft: it copies everything that passes change."""
     copy = Draft(draft.name, draft.outer, type(draft.ranges)(dict(draft.ranges.extents)))
     copy.body = [
         Phase(item.axes, list(item.body), item.block) if isinstance(item, Phase) else item

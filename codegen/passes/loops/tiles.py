@@ -1,12 +1,12 @@
-"""Tiles for elementwise kernels that read across the grain: a transposed operand.
+"""Tiles for elementwise kernels with a transposed operand.
 
-In:  a draft without phases whose last axis runs in lanes, while a load is contiguous along another axis.
-Out: the last axis in blocks of a few, the other axis inside the block: the lines of memory that the lanes
-     touch are used up before they leave the cache.
+In:  a draft without phases. Its last axis runs in lanes, but a load is contiguous along another axis.
+Out: the last axis in blocks of a few positions, with the other axis inside of the block. So the kernel uses
+     whole cache lines before they leave the cache.
 
     for i in 1024: for j in 1024 vector: out[i*1024 + j] = x[j*1024 + i]
-    ->  for i_s in 16: for j_b in 128: for i_r in 64: for j_e in 8 vector: i = i_s*64 + i_r;  out[i*1024 +
-        j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
+    ->  for i_s in 16: for j_b in 128: for i_r in 64: for j_e in 8 vector:
+            i = i_s*64 + i_r;  out[i*1024 + j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from codegen.kernel.index_algebra import Index, to_expr
 from codegen.passes.draft.draft import Draft, DraftLoad
 from codegen.passes.loops.axes import stride_of
 
-TILE = 8  # lines in flight: with power-of-two strides all of them fall into one set of an 8-way cache
+TILE = 8  # cache lines in flight: with power-of-two strides, all fall into one set of an 8-way cache
 TILES = (8, 16, 10, 12, 14, 6)
 STRIPS = (64, 56, 48, 40, 32)
 MIN_EXTENT = 16
 
 
 def tile_transposed(draft: Draft) -> ir.Expr | None:
-    """Split and reorder the outer axes where that pays; the length of the new innermost loop, or None."""
+    """Split and reorder the outer axes if that pays. Returns the length of the new innermost loop."""
     across = _axis_across(draft)
     if across is None:
         return None
@@ -45,8 +45,9 @@ def tile_transposed(draft: Draft) -> ir.Expr | None:
 
 
 def _in_strips(draft: Draft, across: str, high: str) -> tuple[str, ...]:
-    """The loop over `across` inside of the one over tiles, in strips: the lines that a tile fills in part are
-    still in the cache when the next tile fills the rest.
+    """The loop over `across` inside of the loop over tiles, in strips.
+
+    A tile fills its cache lines in part. They are still in the cache when the next tile fills the rest.
     """
     extent = draft.ranges.extents[across]
     if not isinstance(extent, int):
@@ -62,7 +63,7 @@ def _in_strips(draft: Draft, across: str, high: str) -> tuple[str, ...]:
 
 
 def _axis_across(draft: Draft) -> str | None:
-    """An axis along which a load is contiguous that jumps along the last axis."""
+    """An axis along which some load is contiguous, if that load jumps along the last axis."""
     if len(draft.outer) < 2 or not _long(draft, draft.outer[-1]):
         return None
     lanes = draft.outer[-1]

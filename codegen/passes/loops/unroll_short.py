@@ -1,15 +1,14 @@
-"""Two to four elements side by side, and many such rows: all elements of a row in one iteration, lanes across
-the rows.
+"""Unroll a last axis of two to four elements, so that lanes run across many short rows.
 
-In:  a draft without reductions whose last axis is that short.
-Out: the same without that axis: what depends on it once for each of its positions.
+In:  a draft without reductions and with such a short last axis.
+Out: the same draft without that axis. Statements that depend on it occur once for each of its positions.
 
     for i in 1000: for c in 3: y[i*3 + c] = x[i*3 + c] * s[i]
-    ->  for i in 1000 vector: y[i*3] = x[i*3] * s[i];  y[i*3 + 1] = x[i*3 + 1] * s[i];  y[i*3 + 2] = x[i*3 +
-        2] * s[i]
+    ->  for i in 1000 vector:
+            y[i*3] = x[i*3] * s[i];  y[i*3 + 1] = x[i*3 + 1] * s[i];  y[i*3 + 2] = x[i*3 + 2] * s[i]
 
-Stores and loads that take turns are whole vectors then (`codegen.llvm.interleaved`); lanes along either axis
-alone would lie apart in memory.
+Interleaved stores and loads then are whole vectors (`codegen.llvm.interleaved`). Lanes along only one of the
+two axes would lie apart in memory.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from codegen.passes.draft.draft import (
 from codegen.passes.loops.axes import stride_of
 
 LONGEST = 4
-ROWS = 8  # a vector of them at least
-MOST_STATEMENTS = 24  # in a row
+ROWS = 8  # the least rows: one vector
+MOST_STATEMENTS = 24  # after unrolling
 
 
 def unroll_short_axis(draft: Draft) -> None:
-    """Changes the draft in place, where that pays."""
+    """Change the draft in place, if that pays."""
     if len(draft.outer) < 2 or draft.in_order or draft.part_rows or draft.phases():
         return
     rows, short = draft.outer[-2:]
@@ -49,7 +48,7 @@ def unroll_short_axis(draft: Draft) -> None:
     if any(s.combine is not None for s in stores) or len(draft.body) * count > MOST_STATEMENTS:
         return
     body: list[Statement | Phase] = []
-    numbers: dict[int, list[int]] = {}  # of what depends on the axis: one for each position
+    numbers: dict[int, list[int]] = {}  # by value that depends on the axis: a value for each position
     for statement in draft.statements():
         body += _copies(draft, statement, short, count, numbers)
     draft.body, draft.outer = body, draft.outer[:-1]

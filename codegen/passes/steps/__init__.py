@@ -1,3 +1,3 @@
-"""In:  kernels and calls.
-Out: the steps of a Program in an order that keeps all reads right.
+"""In:  kernels and operator calls.
+Out: the steps of a Program, in an order that keeps all reads correct.
 """

@@ -1,11 +1,11 @@
-"""What operator calls read and write, and which must keep their order.
+"""What operator calls read and write, and which calls must keep their order.
 
 In:  ExternStep and ViewStep.
-Out: names of buffers; for calls with effects (random numbers, writes, anything that is no ATen operator), the
-     one that comes before.
+Out: names of buffers. For a call with an effect (random numbers, writes, any operator outside of ATen): the
+     call with an effect before it.
 
-    draw -> n0; k0: n0 -> t; draw -> n1     the second draw needs the first, so that the generator is asked in
-                                            eager's order
+    draw -> n0; k0: n0 -> t; draw -> n1
+    ->   the second draw needs the first, so the generator draws in eager's order
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from codegen.kernel.program import ExternStep, Ref, Step, ViewStep
 
 
 def step_reads(step: ExternStep | ViewStep) -> list[str]:
-    """Names of the buffers that a step reads."""
+    """The names of the buffers that a step reads."""
     return [step.base] if isinstance(step, ViewStep) else list(_refs((step.args, step.kwargs)))
 
 
 def step_writes(step: ExternStep | ViewStep) -> list[str]:
-    """Names of the buffers that a step makes or changes."""
+    """The names of the buffers that a step makes or changes."""
     if isinstance(step, ViewStep):
         return [step.output]
     return [name for name in step.outputs if name is not None] + list(step.mutates)
 
 
 def has_effect(step: Step) -> bool:
-    """True where the order among such steps can be seen."""
+    """Whether the program can observe the order of such steps."""
     if not isinstance(step, ExternStep):
         return False
     if not isinstance(step.op, OpOverload):
@@ -41,7 +41,7 @@ def has_effect(step: Step) -> bool:
 
 
 def effects_before(steps: Sequence[Step]) -> dict[int, Step]:
-    """For each call with an effect, by id, the one before it."""
+    """By the id of each call with an effect: the previous call with an effect."""
     found = [step for step in steps if has_effect(step)]
     return {id(step): before for before, step in pairwise(found)}
 

@@ -1,11 +1,11 @@
-"""Steps in an order in which each finds what it reads.
+"""An order of steps in which each step finds what it reads.
 
 In:  operator calls and views in the order of the graph; kernels.
-Out: one list, kernels that are alike joined to tables. Writers come before readers, except that a write to an
-     input comes after everything that reads the input's old value.
+Out: one list. Kernels of one form are joined to tables. Writers come before readers. But a write to an input
+     comes after everything that reads the input's old value.
 
-    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects
-        t0, t1
+    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]
+    ->   mm, k1, mm, k0, in an order that respects t0 and t1
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codegen.passes.steps.versions import add_needs, check_order, inputs_of, mem
 
 @dataclass(frozen=True, slots=True)
 class FailingSteps:
-    """Positions of the calls and of the kernels that may fail: they come before every write to an input."""
+    """The positions of the calls and kernels that may fail. They come before every write to an input."""
 
     calls: Sequence[int] = ()
     kernels: Sequence[int] = ()
@@ -33,9 +33,11 @@ NOTHING_FAILS = FailingSteps()
 
 @dataclass(frozen=True, slots=True)
 class PlacedKernel:
-    """`reads`: the buffers whose contents it needs from elsewhere (one of those it may also write to, in
-    another place). `makers`: positions of the kernels that have to run before. `versions`: those of inputs'
-    memory that it writes, which the step calls by the inputs' names.
+    """A kernel with the facts that decide its place.
+
+    reads:     the buffers that it needs the contents of (it may write to another place of the same buffer)
+    makers:    the positions of the kernels that must run before it
+    versions:  the versions of inputs' memory that it writes; the step uses the inputs' names for them
     """
 
     step: KernelStep
@@ -73,7 +75,7 @@ def order_steps(
     except Circle as circle:
         if not versions:
             raise
-        raise Unordered(inputs_of(versions), "its order of steps is a circle") from circle
+        raise Unordered(inputs_of(versions), "the steps need each other in a circle") from circle
     check_order(versions, [members[number] for number in order], reads, writes, memory_of)
     return [joined[number] for number in order]
 
@@ -83,7 +85,7 @@ class Circle(AssertionError):
 
 
 def topological(needs: list[set[int]]) -> list[int]:
-    """Positions, each after those that it needs, else as they are. Raises Circle."""
+    """The positions, each after those that it needs, and otherwise in the given order. Raises Circle."""
     ordered: list[int] = []
     done: set[int] = set()
     for start in range(len(needs)):

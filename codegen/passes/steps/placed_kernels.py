@@ -1,6 +1,6 @@
-"""What each kernel needs to have run before it, and whether it may fail.
+"""Which steps must run before each kernel, and which kernels may fail.
 
-In:  groups and their kernels, the calls of a lowering.
+In:  groups and their kernels, and the calls of a lowering.
 Out: the steps of the Program, in order (`order.py`).
 """
 
@@ -25,7 +25,7 @@ def ordered_steps(
     groups: Sequence[Group],
     kernels: Sequence[KernelStep],
 ) -> list[Step]:
-    """`kernels`: of the groups, in the same order."""
+    """The steps in order. `kernels` are those of the groups, in the same order."""
     order = dependencies.order
     made = {root: number for number, group in enumerate(groups) for root in group.members}
     placed = [
@@ -46,8 +46,9 @@ def ordered_steps(
 
 
 def _needed_kernels(group: Group, made: Mapping[Root, int], steps: Sequence[KernelStep]) -> set[int]:
-    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a
-    joined tensor), those alone. `made`: by which kernel.
+    """The positions of the kernels that store a value which this kernel reads. `made`: by root, its kernel.
+
+    If several kernels fill a buffer (a joined tensor), only the kernels of the read values count.
     """
     values = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
     return {

@@ -1,15 +1,15 @@
-"""Kernels that are the same but for their memory, the lengths of their loops and where they begin: one kernel
-that runs over a table.
+"""Tables: several kernels of one form become one kernel that runs over rows of buffers and sizes.
 
-In:  steps, and which of them each needs.
-Out: fewer steps. The kernel's `buffers` and `sizes` are those of each row, one row after the other.
+In:  steps, and the steps that each of them needs.
+Out: fewer steps. `buffers` and `sizes` of the step have the values of all rows, one row after the other.
 
-    k0: p0 -= 0.1 * g0 (4096)   k1: p1 -= 0.1 * g1 (4096)   k2: p2 -= 0.1 * g2 (64)   ->   k0 over 3 rows, its
-        loop of `n_0` iterations
+    k0: p0 -= 0.1 * g0 (4096)   k1: p1 -= 0.1 * g1 (4096)   k2: p2 -= 0.1 * g2 (64)
+    ->   k0 over 3 rows, with a loop of `n_0` iterations
 
-Rows run in any order, also at the same time: steps are joined that stand equally deep in the graph of what
-needs what, so that none of them needs another, and no circle can arise. Kernels with work for several threads
-of their own are left alone. Compile time does not grow with the rows.
+The kernels may differ in their memory, in the lengths of their loops, and in where they begin. Rows run in
+any order, also at the same time. So only steps of equal depth in the graph of needs are joined: none of them
+needs another, and no circle can arise. A kernel with enough work for several threads stays alone. The compile
+time does not grow with the rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ Needs = list[set[int]]
 def join_tables(
     steps: list[Step], needs: Needs, order: Sequence[int]
 ) -> tuple[list[Step], Needs, list[list[int]]]:
-    """Steps, what each needs, and the positions of those that it is made of. `order`: positions of the steps,
-    each after those that it needs.
+    """The joined steps, the needs of each, and the positions of the old steps in each.
+
+    `order`: the positions of the old steps, each after those that it needs.
     """
     depth = [0] * len(steps)
     alike: dict[Any, list[int]] = {}
@@ -57,7 +58,7 @@ def join_tables(
 
 
 def _table(steps: list[tuple[KernelStep, KernelForm]]) -> KernelStep:
-    """One step for all; numbers that differ become sizes."""
+    """One step for all kernels. Numbers that differ become sizes."""
     columns = list(zip(*(shape.numbers for _, shape in steps), strict=True))
     names = {place: f"n_{place}" for place, column in enumerate(columns) if len(set(column)) > 1}
     kernel = steps[0][0].kernel
@@ -71,7 +72,7 @@ def _table(steps: list[tuple[KernelStep, KernelForm]]) -> KernelStep:
 
 
 def _with_sizes(body: list[ir.Stmt], names: dict[int, str], places: Iterator[int]) -> list[ir.Stmt]:
-    """A copy that takes the numbers at these places (in the order of the text) from its sizes."""
+    """A copy with sizes in place of the numbers at these places (in the order of the text)."""
     result: list[ir.Stmt] = []
     for statement in body:
         if isinstance(statement, ir.Loop):

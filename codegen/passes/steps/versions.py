@@ -1,12 +1,13 @@
-"""The order of steps in an input's memory: what reads it, what writes to it.
+"""The order of steps in an input's memory: the reads and writes of each version.
 
-In:  versions (`codegen.lower.ordered_writes`); roots, or steps, with the buffers that they read and write,
-     versions by their names.
-Out: for each writer of a version what has to run before: all that reads or writes the version before it.
+In:  versions (`codegen.lower.ordered_writes`). Roots or steps, with the buffers that they read and write;
+     versions have their own names.
+Out: for each writer of a version, the items that must run before: all that read or write the previous
+     version.
 
     x.1[3] = y;  s = sum(x.1);  x.2[3] = 0        x.1 before s, s before x.2
 
-`check_order` walks through the finished order and looks whether each step finds the version that it reads. At
+`check_order` walks through the finished order and checks that each step finds the version that it reads. At
 the end the versions get the input's name.
 """
 
@@ -37,14 +38,14 @@ def inputs_of(versions: Versions) -> set[str]:
 
 
 class MemoryOrder:
-    """Of roots, while they are made to groups."""
+    """The order of roots, while fusion forms the groups."""
 
     def __init__(self, lowering: Lowering, roots: Sequence[Root]) -> None:
         self.versions = lowering.versions
         self.input_of = {name: version.input for name, version in self.versions.items()}
         self.input_of |= {name: name for name in inputs_of(self.versions)}
-        self.users: dict[str, list[Item]] = {}  # by version or input: what reads or writes it
-        self.late: set[int] = set()  # ids of what can't run before some write
+        self.users: dict[str, list[Item]] = {}  # by version or input: the items that read or write it
+        self.late: set[int] = set()  # ids of the items that can only run after some write
         self.failing: set[Root] = set()
         if not self.versions:
             return
@@ -61,14 +62,14 @@ class MemoryOrder:
                     self.users.setdefault(name, []).append(step)
 
     def before(self, root: Root) -> Iterator[Item]:
-        """What has to run before the versions are there that the root writes."""
+        """The items that must run before the root can write its versions."""
         for target in root.targets if self.versions else ():
             version = self.versions.get(target.buffer)
             if version is not None:
                 yield from (item for item in self.users.get(version.before, ()) if item is not root)
 
     def sorted(self, roots: list[Root], before: Callable[[Item], Iterable[Item]]) -> list[Root]:
-        """The roots, each after those that it needs, numbered anew."""
+        """The roots, each after those that it needs, with new numbers."""
         ordered: list[Root] = []
         done: set[int] = set()
         visiting: set[int] = set()
@@ -93,18 +94,21 @@ class MemoryOrder:
                     raise self.circle()
                 visiting.add(id(item))
                 stack.extend(reversed(pending))
-        for number, root in enumerate(ordered):  # in most graphs they come in order
+        for number, root in enumerate(ordered):  # in most graphs they are in order already
             root.number = number
         return ordered
 
     def circle(self) -> Exception:
         if not self.versions:
-            return AssertionError("values that are made of each other")
-        return Unordered(inputs_of(self.versions), "old contents are wanted behind a write")
+            return AssertionError("values need each other in a circle")
+        return Unordered(inputs_of(self.versions), "a step needs the old contents after a write")
 
     def keeps_apart(self, group: Group, root: Root) -> bool:
-        """Whether the root and a member do different things in the memory of one input (parts of one version
-        may be written together), or one of them may fail, which has to be known before anything is written.
+        """Whether the root may not join the group because of the memory of inputs.
+
+        The root and a member may not do different things in the memory of one input. (They may write parts of
+        one version together.) A root that may fail may not join roots that run after a write: its failure
+        must be known before anything is written.
         """
         if not self.versions:
             return False
@@ -122,11 +126,11 @@ class MemoryOrder:
         return False
 
     def _read(self, root: Root) -> set[str]:
-        """The inputs in whose memory it reads."""
+        """The inputs whose memory it reads."""
         return {self.input_of[name] for name in self._loads(root) if name in self.input_of}
 
     def _written(self, root: Root) -> dict[str, str]:
-        """By input, the version that it writes."""
+        """By input: the version that it writes."""
         return {
             self.versions[target.buffer].input: target.buffer
             for target in root.targets
@@ -137,13 +141,13 @@ class MemoryOrder:
         return isinstance(item, Root) and bool(self._written(item))
 
     def written_by(self, group: Group) -> set[str]:
-        """Versions."""
+        """The versions that the group writes."""
         if not self.versions:
             return set()
         return {name for root in group.members for name in self._written(root).values()}
 
     def needed_buffers(self, group: Group) -> set[str]:
-        """What has to lie in memory before the kernel runs, but for the values that other kernels make."""
+        """The buffers that the kernel needs the contents of, without the values of other kernels."""
         needed = {name for root in group.members for name in self._loads(root)}
         if self.versions:
             outside = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
@@ -151,7 +155,7 @@ class MemoryOrder:
         return needed
 
     def _loads(self, root: Root) -> Iterable[str]:
-        """What is scattered into a version needs the one before, as all that writes does."""
+        """The buffers that the root loads, without the version that it scatters into."""
         if not self.versions or not isinstance(root.value, Scattered):
             return root.loads
         own = self._written(root).values()
@@ -162,8 +166,9 @@ class MemoryOrder:
 
 
 def memory_of_views(steps: Sequence[Step]) -> dict[str, str]:
-    """By what lies on the memory of another buffer: that. What an operator gives that may be its argument's
-    memory counts.
+    """By buffer on the memory of another one: that other buffer.
+
+    The result of an operator that may return a view of its argument counts too.
     """
     memory: dict[str, str] = {}
     for step in steps:
@@ -194,7 +199,7 @@ def add_needs(
     writes: Sequence[set[str]],
     memory: Mapping[str, str],
 ) -> None:
-    """By positions of steps."""
+    """Add the needs between the users of versions, as positions of steps."""
     users: dict[str, set[int]] = {}
     for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
         for name in {root_memory(name, memory) for name in read} | written if versions else ():
@@ -211,8 +216,9 @@ def check_order(
     writes: Sequence[set[str]],
     memory: Mapping[str, str],
 ) -> None:
-    """Raises AssertionError where a step would find another version than it reads. `steps`: in order, the
-    positions of what runs together.
+    """Raise AssertionError if a step would find another version than it reads.
+
+    `steps`: in order, the positions of the steps that run together.
     """
     left = {name: sum(name in written for written in writes) for name in versions}
     now = {name: name for name in inputs_of(versions)}
@@ -226,22 +232,22 @@ def check_order(
                     versions[other].input != input_of[name] or other in writes[number] for other in written
                 )
                 if found != name or left.get(name, 0) or not alone:
-                    raise AssertionError(f"{name} is read where the memory contains {found}")
+                    raise AssertionError(f"a step reads {name}, but the memory contains {found}")
         for name in sorted(written):
             version = versions[name]
             if now[version.input] not in (name, version.before) or left.get(version.before, 0):
-                raise AssertionError(f"{name} is written where the memory contains {now[version.input]}")
+                raise AssertionError(f"a step writes {name}, but the memory contains {now[version.input]}")
         for name in written:
             now[versions[name].input] = name
             left[name] -= sum(name in writes[number] for number in together)
     last = {version.before for version in versions.values()}
     for name, version in versions.items():
         if name not in last and now[version.input] != name:
-            raise AssertionError(f"the memory of {version.input} contains {now[version.input]} in the end")
+            raise AssertionError(f"at the end the memory of {version.input} contains {now[version.input]}")
 
 
 def name_inputs(lowering: Lowering) -> None:
-    """Calls and views take the input where they took a version of it."""
+    """Calls and views take the input in place of its versions."""
     versions = lowering.versions
     if not versions:
         return
