@@ -206,7 +206,7 @@ class Ranges:
         return 0 if extent == 1 else axis(name)
 
     def _atom_bound(self, atom: str) -> Index | None:
-        """The largest value of `atom`, or None where it is not known."""
+        """The largest value of `atom`. None if it is not known."""
         if isinstance(atom, Division):
             if atom.operator == "mod":
                 return minus(atom.divisor, 1)

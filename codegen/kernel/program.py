@@ -62,7 +62,7 @@ class OpenKernel(Protocol):
 class KernelStep:
     """Run `kernel` for each row of a table. Most tables have one row.
 
-    The row's `buffers[i]` is what `kernel.buffers[i]` points to; its sizes are the Sym arguments of the
+    `kernel.buffers[i]` points to the row's `buffers[i]`. The sizes of the row are the Sym arguments of the
     kernel. The rows are concatenated and independent.
     """
 

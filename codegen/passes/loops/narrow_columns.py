@@ -31,7 +31,7 @@ from codegen.passes.loops.row_blocks import VALUES, rename_operands
 
 LANES = 16  # of the widest vector: blocks of rows are a multiple of it
 MAX_WIDTH = 64  # of a row; a longer row fills its vectors well enough
-FEW = 4  # vectors in a block whose rows would else fill only one
+FEW = 4  # vectors in a block, if its rows would otherwise fill only one
 MIN_BLOCKS = 4  # of rows
 IN_FLIGHT = (8, 7, 6, 5, 4, 3)  # numbers of vectors in flight, the best first
 COMBINES = ("sum", "prod", "max", "min")

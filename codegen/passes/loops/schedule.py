@@ -272,7 +272,7 @@ def _axes_behind(draft: Draft) -> dict[int, set[str]]:
 
 
 def _axes_of(index: Index, depends: dict[int, set[str]]) -> set[str]:
-    """The axes in the index, and those behind its computed places."""
+    """The axes in the index, and the axes that its computed places depend on."""
     atoms = atoms_of(index)
     return set(atoms).union(*(depends.get(number, set()) for number in _computed(index)))
 
