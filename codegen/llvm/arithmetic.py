@@ -166,8 +166,9 @@ def _division(code: Code, dtype: str, left: str, right: str) -> tuple[str, str, 
 
 
 def _rounds_up(code: Code, dtype: str, remainder: str, divisor: str) -> str:
-    """Where truncation gave more than the floor: the remainder is not 0 and its sign is not the divisor's
-    sign.
+    """Whether truncation gave more than the floor.
+
+    It did if the remainder is not 0 and does not have the sign of the divisor.
     """
     zero = code.constant(dtype, 0)
     differs = code.compare("icmp slt", dtype, code.binary("xor", dtype, remainder, divisor), zero)
@@ -260,8 +261,9 @@ def _shl(code: Code, dtype: str, operand: str, amount: str) -> str:
 
 @emits("shr")
 def _shr(code: Code, dtype: str, operand: str, amount: str) -> str:
-    """An amount out of range fills the result with the sign, as the largest amount does. For u8 the largest
-    amount leaves one bit, so the result is set to 0.
+    """An amount out of range fills the result with the sign, as the largest amount does.
+
+    For u8 the largest amount leaves one bit, so the result is set to 0.
     """
     in_range = _amount_in_range(code, dtype, amount)
     largest = code.constant(dtype, 8 * SIZES[dtype] - 1)

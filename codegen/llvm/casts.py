@@ -117,8 +117,9 @@ def _half_type(code: Code) -> str:
 
 
 def _float16_to_float_by_bits(code: Code, operand: str) -> str:
-    """Moves exponent and mantissa to their place and scales by 2**112, which is exact for denormals too.
-    Infinity and NaN need the exponent of a float32.
+    """Moves exponent and mantissa to their place and scales by 2**112.
+
+    The scaling is exact for denormals too. Infinity and NaN need the exponent of a float32.
     """
     wide = code.convert("zext", "f16", "i32", operand)
     magnitude = code.binary("and", "i32", wide, code.constant("i32", 0x7FFF))
@@ -133,8 +134,9 @@ def _float16_to_float_by_bits(code: Code, operand: str) -> str:
 
 
 def _float_to_float16_by_bits(code: Code, operand: str) -> str:
-    """Normal results: rounds on the bits and moves the exponent. Denormal results: an addition of 0.5 aligns
-    and rounds the mantissa.
+    """Rounds on the bits and moves the exponent, for normal results.
+
+    For denormal results, an addition of 0.5 aligns and rounds the mantissa.
     """
     encoded = code.bits("f32", "i32", operand)
     magnitude = code.binary("and", "i32", encoded, code.constant("i32", 0x7FFFFFFF))

@@ -248,8 +248,10 @@ class KernelEmitter:
     # --- the function --------------------------------------------------------------------------------------
 
     def _attributes(self) -> str:
-        """Aligns the stack if the kernel calls Sleef: its functions keep whole vectors on the stack that
-        follows the caller's, and take a third longer where a vector crosses a cache line.
+        """The attributes of the function. If the kernel calls Sleef, they align the stack.
+
+        Sleef's functions keep whole vectors on the stack, after the caller's. They take a third longer if a
+        vector crosses a cache line.
         """
         attributes = self.target.attributes(only_reads(self.kernel))
         calls_sleef = any(name.startswith("@Sleef_") for name in self.function.declarations)

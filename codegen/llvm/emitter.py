@@ -19,8 +19,10 @@ from codegen.llvm.values import Value
 
 @dataclass(slots=True)
 class AccumulatorState:
-    """`lanes`: 1, or the lanes of the vector loop that declares it (then each lane of each copy has its own
-    value). `slots`: by (lanes, copy); an argmax has a second slot for the index.
+    """The place of an accumulator in stack slots.
+
+    lanes:  1, or the lanes of the vector loop that declares it; then each lane of each copy has its own value
+    slots:  by (lanes, copy); an argmax has a second slot for the index
     """
 
     accumulator: Accumulator
@@ -30,8 +32,10 @@ class AccumulatorState:
 
 @dataclass(frozen=True, slots=True)
 class VectorPlan:
-    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked if
-    `masked`.
+    """How a vector loop covers its extent.
+
+    overlap:  the last vector moves back so that it ends with the loop
+    masked:   the last vector has a mask, if it does not overlap
     """
 
     lanes: int

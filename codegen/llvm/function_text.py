@@ -93,8 +93,9 @@ class FunctionText:
         return inner.pre_known, inner.pre
 
     def reachable_level(self, level: int) -> int:
-        """The outermost level, towards `level`, to which an instruction may move that must run only if the
-        current place runs (a load).
+        """The outermost level, towards `level`, to which a conditional instruction may move.
+
+        Such an instruction (a load) must run only if the current place runs.
         """
         reached = self.depth
         while reached > level and not self.frames[reached].may_leave:

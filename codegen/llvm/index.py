@@ -36,8 +36,9 @@ class AxisPlace:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """factor * atom. The factor contains no axis; the atom is an axis, an indirect value or an expression
-    that is not linear in them.
+    """factor * atom. The factor contains no axis.
+
+    The atom is an axis, an indirect value, or an expression that is not linear in them.
     """
 
     factor: Expr
@@ -79,8 +80,9 @@ def is_invariant(expr: Expr) -> bool:
 
 
 def is_nonnegative(expr: Expr) -> bool:
-    """Whether it can't be negative. Axes and sizes count from 0; a value that the kernel computes (Indirect)
-    may be anything.
+    """Whether it can't be negative.
+
+    Axes and sizes count from 0. A value that the kernel computes (Indirect) may be anything.
     """
     if isinstance(expr, Binary):
         return is_nonnegative(expr.left) and is_nonnegative(expr.right)
@@ -207,8 +209,9 @@ class IndexArithmetic:
         return self._scattered(pointer, level, step, varying)
 
     def _lane_zero(self, factor: Expr, place: AxisPlace) -> list[Value]:
-        """factor * (index of lane 0) as parts of a pointer. The constant offset is a part of its own, because
-        it becomes a displacement.
+        """factor * (index of lane 0) as parts of a pointer.
+
+        The constant offset is a separate part, because it becomes a displacement.
         """
         start = Value(place.text, "i64", 1, place.level, 0 if place.text == "0" else None)
         offset = Value(str(place.offset), "i64", 1, 0, place.offset)
@@ -253,8 +256,9 @@ class IndexArithmetic:
         )
 
     def _pointer(self, base: str, element: str, parts: list[Value]) -> tuple[str, int]:
-        """base + parts. The part that is known in the outermost loop comes first, the constant last (it
-        becomes the displacement of the instruction).
+        """base + parts. The part that is known in the outermost loop comes first.
+
+        The constant comes last, because it becomes the displacement of the instruction.
         """
         pointer, level = base, 0
         constant = sum(int(part.number) for part in parts if part.number is not None)

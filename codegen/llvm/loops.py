@@ -137,8 +137,9 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:
 
 
 def _balanced(extent: int, lanes: int, unroll: int) -> int:
-    """The unrolling with as many iterations but fewer repeated elements: 300 elements in 16 lanes are 2 times
-    10 vectors, not 2 times 16.
+    """The unrolling with as many iterations but fewer repeated elements.
+
+    For example, 300 elements in 16 lanes are 2 times 10 vectors, not 2 times 16.
     """
     vectors = -(-extent // lanes)
     return -(-vectors // -(-vectors // unroll))
@@ -183,8 +184,9 @@ def _bound_of(extent: Expr) -> int | None:
 
 
 def _is_short(loop: Loop, extent: int) -> bool:
-    """Whether to write the iterations one after another: at most a few, of a few statements, with no loop
-    among them.
+    """Whether to write the iterations one after another.
+
+    There must be few iterations of few statements, without a loop among the statements.
     """
     if extent <= 1:
         return True
@@ -216,8 +218,9 @@ def _emit_vector_loop(emitter: Emitter, loop: Loop, start: Bound, stop: Bound) -
 
 
 def _block_length(loop: Loop) -> int | None:
-    """The length of a whole block, for a loop over blocks with a shorter last one (extent min(block, rest)):
-    a whole block has its own code.
+    """The length of a whole block, because a whole block has its own code.
+
+    The loop must be over blocks with a shorter last one (extent min(block, rest)).
     """
     return None if isinstance(loop.extent, Const) or _updated_outside(loop) else _bound_of(loop.extent)
 

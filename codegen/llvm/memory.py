@@ -115,8 +115,9 @@ def _load_lanes(emitter: Emitter, load: Load, address: Address, mask: Value | No
 
 
 def _strided_read(emitter: Emitter, address: Address, dtype: str, distance: Value) -> str:
-    """Every second element, or elements in reverse order, are shuffled out of the vectors that hold them. Few
-    elements with a large stride are loaded one by one, which is faster than a gather.
+    """Shuffles every second element, or elements in reverse order, out of the vectors that hold them.
+
+    Few elements with a large stride are loaded one by one, which is faster than a gather.
     """
     function, lanes, element = emitter.function, emitter.lanes, memory_element(dtype)
     kind, align = memory_type(dtype, lanes), SIZES[dtype]
@@ -315,8 +316,9 @@ def _store_lanes(
 def _combine_lanes(
     emitter: Emitter, combine: str, address: Address, value: Value, mask: Value | None
 ) -> None:
-    """Contiguous lanes are combined at once. Else one lane after another, in their order: several lanes may
-    mean the same element.
+    """Combines contiguous lanes at once, other lanes one after another.
+
+    The order of the lanes is kept, because several lanes may mean the same element.
     """
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)

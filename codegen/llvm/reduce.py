@@ -122,9 +122,10 @@ Combine = Callable[[Code, str, str, str], str]
 
 def _extremum(which: str) -> Combine:
     def combine(code: Code, dtype: str, old: str, new: str) -> str:
-        """Floats use one LLVM instruction that keeps NaNs: selects become a chain of masks, 1.4 times as
-        slow. The sign of the result is open for -0.0 and 0.0, as in eager, whose lanes meet in their own
-        order.
+        """Floats use one LLVM instruction that keeps NaNs.
+
+        Selects become a chain of masks, 1.4 times as slow. The sign of the result is open for -0.0 and 0.0.
+        It is open in eager too, because eager's lanes meet in their own order.
         """
         if dtype not in FLOATS:
             return smaller_or_larger(code, dtype, which, new, old)

@@ -20,8 +20,10 @@ from codegen.llvm.types import constant, register_type, vector
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`level`: the loop level from which it is known. `number`: the Python number if it is a constant; then
-    `text` is its literal.
+    """A value of the kernel as LLVM text.
+
+    level:   the loop level from which it is known
+    number:  the Python number if it is a constant; then `text` is its literal
     """
 
     text: str

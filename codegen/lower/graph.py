@@ -77,8 +77,9 @@ class Lowering:
         return sizes_of(self.val)
 
     def operand_sizes(self) -> torch.Size:
-        """The sizes of the current node's first operand, as torch has them. A comparison of a symbolic size
-        makes a condition.
+        """The sizes of the current node's first operand, as torch has them.
+
+        A comparison of a symbolic size makes a condition.
         """
         shape: torch.Size = self.operands[0].meta["val"].shape
         return shape
@@ -200,8 +201,9 @@ class Lowering:
     # --- calls of operators
 
     def _opaque(self, hint: str, kind: str, val: torch.Tensor) -> Stored:
-        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps use
-        it then.
+        """A buffer for a tensor that kernels may not be able to read (complex, sparse).
+
+        If they are not, only extern steps use it.
         """
         strided = val.layout == torch.strided
         shape = sizes_of(val)
@@ -347,9 +349,7 @@ class Lowering:
         return found is base and self._is_affine(value, base)
 
     def _view_of(self, owner: fx.Node, item: fx.Node) -> str:
-        """A view here too, since it is a view in eager, even if its definition does not show it. The trace
-        gives its layout.
-        """
+        """A view, because eager has one here. The trace gives its layout: the definition may not show it."""
         val, owner_val = item.meta["val"], owner.meta["val"]
         base = self.tensor_for(self.values[owner], owner_val, owner.name, copies=True)
         view = self.new_buffer(item.name, "output", val.dtype, sizes_of(val), strides_of(val))
@@ -359,8 +359,9 @@ class Lowering:
         return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
-        """Another tensor on the memory of an input or result, with the same layout: in eager a view is never
-        the base itself.
+        """Another tensor with the same layout on the memory of an input or result.
+
+        The reason is that in eager a view is never the base itself.
         """
         name = self._unique(hint)
         self.program.buffers[name] = BufferInfo(

@@ -105,8 +105,9 @@ def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
 def index_coordinates(
     shape: Shape, indices: Sequence[TensorExpr | None]
 ) -> tuple[Shape, tuple[int | TensorExpr, ...]] | None:
-    """The shape of `base[indices]`, and what indexes each dim of the base; None if one of them is a mask:
-    then the shape depends on the data.
+    """The shape of `base[indices]`, and the index of each dim of the base.
+
+    None if an index is a mask: then the shape depends on the data.
     """
     given = [dim for dim, item in enumerate(indices) if item is not None]
     items = [item for item in indices if item is not None]
@@ -184,8 +185,9 @@ def diagonal_scatter(
 def stepped_scatter(
     ctx: Any, base: TensorExpr, source: TensorExpr, dim: int, begin: Index, step: Any
 ) -> TensorExpr:
-    """Spreads the source along `dim` with gaps of step - 1 and writes it as one piece; the gaps keep the
-    base.
+    """Spreads the source along `dim` with gaps of step - 1 and writes it as one piece.
+
+    The gaps keep the base.
     """
     count = source.shape[dim]
     if not isinstance(begin, int) or not isinstance(step, int) or not isinstance(count, int):

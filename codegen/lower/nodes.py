@@ -21,8 +21,9 @@ from codegen.trace.nodes import Symbolic
 
 
 def unused_results(node: fx.Node, count: int) -> set[int]:
-    """The results, of a call with several, that nothing reads. Some operators give no tensor although their
-    shape rule says that they do.
+    """The results of a call with several results that nothing reads.
+
+    Some operators give no tensor although their shape rule says that they do.
     """
     if not isinstance(node.meta.get("val"), (tuple, list)) or any(
         user.target is not operator.getitem for user in node.users
@@ -119,8 +120,9 @@ def all_known(node: fx.Node) -> bool:
 
 
 def is_result_with_offset(node: fx.Node) -> bool:
-    """Whether it is a copy that starts inside of its memory and that the caller will see. Some operators copy
-    a part of a tensor so.
+    """Whether it is a copy that the caller will see and that starts inside of its memory.
+
+    Some operators copy a part of a tensor in this way.
     """
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or is_view(node.target):

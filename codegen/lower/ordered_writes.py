@@ -58,8 +58,9 @@ class OrderWanted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MemoryVersion:
-    """The contents of the memory of `input` after a write; `before`: the name of the contents before it,
-    another version or the input.
+    """The contents of the memory of `input` after a write.
+
+    `before`: the name of the contents before the write. It is another version or the input.
     """
 
     input: str

@@ -191,8 +191,9 @@ def _are_apart(places: list[Stored]) -> bool:
 
 
 def _is_apart(left: Stored, right: Stored) -> bool:
-    """Whether the places share no element: one is behind the other, or the distance between them is no
-    multiple of their strides.
+    """Whether the places share no element.
+
+    Either one place lies after the other, or their distance is no multiple of their strides.
     """
     numbers = [(*place.shape, *place.strides, place.offset) for place in (left, right)]
     if not all(isinstance(number, int) for place in numbers for number in place):

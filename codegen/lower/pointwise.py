@@ -41,8 +41,9 @@ def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 
 def in_dtype(ctx: Any, *args: Any) -> tuple[Any, ...]:
-    """Rounds numbers to the dtype of a half precision result: eager computes sums, powers and remainders with
-    the rounded numbers.
+    """Rounds numbers to the dtype of a half precision result.
+
+    Eager computes sums, powers and remainders with the rounded numbers.
     """
     return tuple(map(partial(_number_in, ctx.dtype), args)) if ctx.dtype in HALVES else args
 
@@ -54,8 +55,9 @@ def _number_in(dtype: str, arg: Any) -> Any:
 
 
 def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
-    """`operands` of a product or quotient. A second operand without dims is not rounded to half precision
-    first: eager treats it as a number.
+    """`operands` of a product or quotient.
+
+    A second operand without dims is not rounded to half precision first, because eager treats it as a number.
     """
     is_scalar = ctx.dtype in HALVES and isinstance(right, TensorExpr) and not right.shape
     return [

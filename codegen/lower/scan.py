@@ -54,8 +54,9 @@ def cummin(ctx: Any, value: TensorExpr, dim: int) -> Any:
 
 
 def record_and_place(combine: str, reaches: str, value: TensorExpr, dim: int) -> Any:
-    """The best element so far, and the place of the last element that is as good: -0.0 equals 0.0, and NaN
-    equals NaN.
+    """The best element so far, and the place of the last element that is as good.
+
+    Here -0.0 equals 0.0, and NaN equals NaN.
     """
     if not value.shape:
         return copy_of(value), fill((), "i64", 0)

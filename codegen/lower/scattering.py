@@ -70,8 +70,9 @@ def scattered(
     combine: str | None = None,
     into: Shape | None = None,
 ) -> Any:
-    """A copy of `base` with `source` written to it. `into`: another shape in which the row-major result is
-    written.
+    """A copy of `base` with `source` written to it.
+
+    `into`: another shape in which the row-major result is written.
     """
     if combine is not None and ctx.dtype in NOT_ADDED:
         return NotImplemented
@@ -95,8 +96,9 @@ def _along(rank: int, dim: int, place: TensorExpr) -> tuple[int | TensorExpr, ..
 
 
 def _one_a_slice(indices: TensorExpr, shape: Shape, dim: int) -> bool:
-    """Whether there may be one index for each slice. The shape rule of a zero-dimensional tensor does not
-    check that; eager does.
+    """Whether there may be one index for each slice.
+
+    Eager checks that. The shape rule does not check it for a zero-dimensional tensor.
     """
     count, size = numel(indices.shape), shape[dim]
     return not isinstance(count, int) or not isinstance(size, int) or count == size

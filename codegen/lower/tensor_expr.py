@@ -154,8 +154,9 @@ class PartSum(TensorExpr):
 
 
 class Scan(TensorExpr):
-    """`combine` ("sum", "prod", "max", "min") of the elements of `source` along `dim` up to each one,
-    converted to `dtype`.
+    """The elements of `source` along `dim` up to each one, combined and converted to `dtype`.
+
+    `combine` is "sum", "prod", "max" or "min".
     """
 
     __slots__ = ("combine", "dim", "source")
@@ -289,8 +290,9 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """One `Coordinate` for each dimension of the base: permute, expand, slice, select, flip, diagonal,
-    unfold, (un)squeeze.
+    """One `Coordinate` for each dimension of the base.
+
+    It expresses permute, expand, slice, select, flip, diagonal, unfold, (un)squeeze.
     """
 
     coordinates: tuple[Coordinate, ...]

@@ -98,8 +98,9 @@ def strided_slice(base: TensorExpr, dim: int, start: Index, step: Index, size: I
 
 
 def clamp_start(start: Index | None, size: Index, present: Any) -> Index:
-    """The start of a slice. `present`: the size as torch has it; each comparison with it becomes a condition
-    of the graph.
+    """The start of a slice.
+
+    `present`: the size as torch has it. Each comparison with it becomes a condition of the graph.
     """
     if start is None or not isinstance(start, int):
         return start or 0

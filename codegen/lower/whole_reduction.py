@@ -47,8 +47,9 @@ def _parts_of(extent: Index) -> int:
 
 
 def _steps(value: TensorExpr) -> tuple[int, ...]:
-    """The stride of each dimension in memory; for a value computed from several tensors, of the tensor with
-    the largest strides.
+    """The stride of each dimension in memory.
+
+    For a value computed from several tensors: the strides of the tensor with the largest strides.
     """
     if isinstance(value, Stored):
         return tuple(map(_known, value.strides))

@@ -46,8 +46,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """The outer axes of a group, divided into parts of rows. Each part adds up the columns of its rows
-    (`codegen.passes.draft.column_sums`).
+    """The outer axes of a group, divided into parts of rows (`codegen.passes.draft.column_sums`).
+
+    Each part adds up the columns of its rows.
 
     rows:    the axes that count the rows of a part; they are the last outer axes
     number:  the number of the part, of `count`
