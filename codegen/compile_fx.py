@@ -108,7 +108,7 @@ def compile_for_sizes(
 
     None where it has no such form: the log `capture.codegen` says why.
     """
-    from codegen.dynamic.compile_symbolic import compile_symbolic  # lazy: import time
+    from codegen.dynamic.compile_symbolic import compile_symbolic  # lazy: imports sympy
 
     try:
         check_inputs(example_inputs)
@@ -199,7 +199,7 @@ def finish_inference(
 
 
 def freeze_inputs(graph: fx.Graph, traced: Trace, frozen: dict[int, torch.Tensor]) -> None:
-    from codegen.freeze.frozen import freeze
+    from codegen.freeze.frozen import freeze  # lazy: import time
 
     places = [node for node in graph.nodes if node.op == "placeholder"]
     written = {tracked.memory.placeholder for tracked in traced.written}

@@ -291,7 +291,7 @@ def from_sympy(expression: sympy.Basic, symbols: Mapping[Any, ShapeExpression]) 
     """A condition of a ShapeEnv. `symbols` tells what its free symbols stand for. Raises ValueError where
     guard programs have no such arithmetic.
     """
-    import sympy
+    import sympy  # lazy: imports sympy
 
     name = type(expression).__name__
     if expression in symbols:

@@ -101,7 +101,7 @@ def numpy_callable(kind: str, name: str) -> Callable[..., Any]:
 def _tensor_callable(kind: str, name: str) -> Callable[..., Any]:
     if kind != "function":
         return SHARED[kind](name)
-    import torch._numpy as on_tensors
+    import torch._numpy as on_tensors  # lazy: import time
 
     found: Callable[..., Any] = find(on_tensors, name)
     return found
@@ -126,7 +126,7 @@ SHARED: dict[str, Callable[[str], Callable[..., Any]]] = {
 @functools.cache
 def graph_function(kind: str, name: str) -> Callable[..., Any]:
     """The target of a node. It takes and returns tensors."""
-    from torch._numpy import _dtypes_impl, ndarray
+    from torch._numpy import _dtypes_impl, ndarray  # lazy: import time
 
     # torch._numpy would take these from the configuration of torch.compile, whose import takes a second.
     if _dtypes_impl._default_dtypes is None:

@@ -145,7 +145,7 @@ class Operations:
         """The replacement of a function that reads its numbers in C++, if some of them may be symbols."""
         if self.output.symbols.env is None:
             return target
-        from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: import time
+        from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: imports sympy
 
         return FAKE_FORMS.get(target, target)
 

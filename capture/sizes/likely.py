@@ -106,7 +106,7 @@ def _harmless(
 def _is_same(
     env: SizeEnv, hypothesis: dict[Any, int], run: Callable[[], Any], value: Any, arguments: list[Any]
 ) -> bool:
-    import sympy  # type: ignore[import-untyped]
+    import sympy  # type: ignore[import-untyped]  # lazy: imports sympy
 
     values = {symbol: sympy.Integer(number) for symbol, number in hypothesis.items()}
     waiting = list(env.pending_fresh_unbacked_symbols)
@@ -161,7 +161,7 @@ def _from_zero(env: SizeEnv, symbol: Any, harmless: set[int]) -> bool:
 
 
 def _text(condition: Any, answer: bool, harmless: set[int]) -> str:
-    from torch.utils._sympy.printers import PythonPrinter
+    from torch.utils._sympy.printers import PythonPrinter  # lazy: imports sympy
 
     text = f"bool({PythonPrinter().doprint(condition)}) is {answer}"
     if not harmless:

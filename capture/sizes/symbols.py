@@ -62,9 +62,9 @@ class Symbols:
 
     def environment(self) -> SizeEnv:
         if self.env is None:
-            from capture.sizes import undecided  # lazy: import time
-            from codegen.fake.size_env import new_size_env  # lazy: import time
-            from codegen.fake.symbolic import use_sizes  # lazy: import time
+            from capture.sizes import undecided  # lazy: imports sympy
+            from codegen.fake.size_env import new_size_env  # lazy: imports sympy
+            from codegen.fake.symbolic import use_sizes  # lazy: imports sympy
 
             allowed = self.output.unbacked.allowed
             self.env = new_size_env(allowed.scalars, allowed.sizes)

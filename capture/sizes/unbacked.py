@@ -266,7 +266,7 @@ class RuntimeChecks:
         return node if self.place is None or self.place < node else self.place
 
     def _bounds(self, symbol: Any) -> list[Any]:
-        from torch.utils._sympy.numbers import int_oo
+        from torch.utils._sympy.numbers import int_oo  # lazy: imports sympy
 
         found = self.env.var_to_range[symbol]
         if not found.is_int:

@@ -296,7 +296,7 @@ def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
 
     No symbol, dividend or position is negative; no divisor is zero; no stride belongs to an empty dim.
     """
-    import sympy  # type: ignore[import-untyped]
+    import sympy  # type: ignore[import-untyped]  # lazy: imports sympy
 
     expressions = {number.node.expr for node in graph.nodes for number in _numbers_of(node)}
     found: list[Any] = [symbol >= 0 for symbol in symbols]

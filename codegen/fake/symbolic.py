@@ -213,7 +213,7 @@ def present_of(mode: FakeMode, value: Any) -> Any:
 
 def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
     """The expanded tensor with eager's strides, also for dims of size 1."""
-    from torch.fx.experimental.symbolic_shapes import guard_or_true
+    from torch.fx.experimental.symbolic_shapes import guard_or_true  # lazy: imports sympy
 
     lead = len(sizes) - tensor.dim()
     shape, strides = list(sizes), list(sizes)

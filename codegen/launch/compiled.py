@@ -59,7 +59,7 @@ class CompiledGraph(Base):
     @cached_property
     def loops(self) -> str:
         """The printed loop IR of all kernels."""
-        from codegen.kernel.printer import print_kernel_step
+        from codegen.kernel.printer import print_kernel_step  # lazy: import time
 
         steps = [step for step in self.program.steps if isinstance(step, KernelStep)]
         return "\n".join(map(print_kernel_step, steps))
@@ -161,7 +161,7 @@ strict = False  # True: a failure of lowering or of the kernel compiler raises (
 
 
 def lower(graph: fx.Graph) -> Program:
-    from codegen.passes.pipeline import lower_graph
+    from codegen.passes.pipeline import lower_graph  # lazy: import time
 
     return lower_graph(graph)
 

@@ -26,6 +26,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+import llvmlite
+import torch
+from llvmlite import binding
+
 from codegen.kernel import forks
 from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
@@ -196,12 +200,7 @@ class _Compiler:
 
 @cache
 def _llvm() -> Any:
-    """llvmlite's binding, with only this machine's target.
-
-    The import takes 40 to 60 ms, so it waits for the first kernel.
-    """
-    from llvmlite import binding
-
+    """llvmlite's binding. Before the first kernel it gets this machine's target, and no other."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
@@ -212,7 +211,7 @@ def _llvm_target(target: Target) -> Any:
 
     A target of another machine serves only to read the code: this process cannot link it.
     """
-    binding = _llvm()
+    _llvm()
     if binding.get_default_triple().split("-")[0] == target.architecture:
         return binding.Target.from_default_triple()
     binding.initialize_all_targets()
@@ -227,8 +226,6 @@ def _compiler(target: Target) -> _Compiler:
 
 @cache
 def _versions() -> tuple[str, ...]:
-    import llvmlite
-
     return (f"llvmlite {llvmlite.__version__}", f"llvm {'.'.join(map(str, _llvm().llvm_version_info))}")
 
 
@@ -281,6 +278,4 @@ def _vector_function(name: str) -> int | None:
 
 @cache
 def _torch_library() -> ctypes.CDLL:
-    import torch
-
     return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))

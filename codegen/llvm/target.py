@@ -16,6 +16,8 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
+from llvmlite.binding import get_host_cpu_features
+
 from codegen.llvm.types import SIZES
 
 
@@ -88,8 +90,6 @@ _REQUIRED = {
 def _detect() -> Target:
     if platform.machine() in _ARM:
         return LEVELS["aarch64"]
-    from llvmlite.binding import get_host_cpu_features
-
     features = get_host_cpu_features()
     for name, required in _REQUIRED.items():
         lower = [

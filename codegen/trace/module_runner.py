@@ -85,7 +85,7 @@ class ModuleRunner:
     def function_of(self, node: fx.Node) -> Any:
         if self.recorder.mode.shape_env is None:
             return node.target
-        from codegen.rewrite.symbolic_functions import TRACED_FORMS  # lazy: import time
+        from codegen.rewrite.symbolic_functions import TRACED_FORMS  # lazy: imports sympy
 
         return TRACED_FORMS.get(node.target, node.target)
 

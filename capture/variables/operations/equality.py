@@ -12,6 +12,8 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable, is_literal
@@ -217,8 +219,6 @@ def equals_others(key: Any) -> bool:
 
 def has_own_hash(cls: type) -> bool:
     """Whether code written in Python decides the equality of dict keys of this class."""
-    import torch
-
     plain = (torch.nn.Module, torch.Tensor)
     return any(
         isinstance(getattr(cls, name), types.FunctionType)
@@ -229,8 +229,6 @@ def has_own_hash(cls: type) -> bool:
 
 def hashes_by_identity(cls: type) -> bool:
     """Whether keys of this class are equal only if they are one object."""
-    import torch
-
     by_identity = (object.__hash__, type.__hash__, torch.Tensor.__hash__, torch.nn.Module.__hash__)
     return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
 
@@ -277,8 +275,6 @@ def _key_of_constant(variable: Variable) -> Any:
 
 
 def _key_of_object(tx: Interpreter, variable: Variable) -> Any:
-    import torch
-
     try:
         value = variable.real_value()
     except NotConstant:
