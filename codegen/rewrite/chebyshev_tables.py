@@ -1,7 +1,8 @@
 """Chebyshev coefficients of the modified Bessel functions, from the Cephes library.
 
-The coefficient of the highest order comes first. NEAR: exp(-x) I(x) over x / 2 - 2, for x <= 8 (I1 is divided
-by x). FAR: exp(-x) sqrt(x) I(x) over 32 / x - 2, for x > 8.
+In:  nothing.
+Out: tuples of coefficients; the coefficient of the highest order comes first. NEAR: exp(-x) I(x) over
+     x / 2 - 2, for x <= 8 (I1 is divided by x). FAR: exp(-x) sqrt(x) I(x) over 32 / x - 2, for x > 8.
 """
 
 from __future__ import annotations

@@ -121,9 +121,8 @@ FUNCTIONAL = {
     aten.polygamma_.default: aten.polygamma.default,
     aten.rrelu_with_noise_.default: aten.rrelu_with_noise_functional.default,
 }
-REORDERED = {
-    aten.polygamma_.default: (1, 0)
-}  # where the functional form takes the arguments in another order
+#: operator -> the order in which its functional form takes the arguments
+REORDERED = {aten.polygamma_.default: (1, 0)}
 
 
 def takes_tensors(func: OpOverload) -> bool:

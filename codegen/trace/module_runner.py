@@ -31,9 +31,8 @@ class ModuleRunner:
     recorder: Recorder
     values: dict[fx.Node, Any] = field(default_factory=dict)
     lifted: list[torch.Tensor] = field(default_factory=list)
-    states: dict[fx.Node, dict[str, Any]] = field(
-        default_factory=dict
-    )  # called module -> its parameters and buffers, as fakes
+    #: called module -> its parameters and buffers, as fakes
+    states: dict[fx.Node, dict[str, Any]] = field(default_factory=dict)
 
     def place(self, fakes: Sequence[Any]) -> None:
         """Placeholders for the module's inputs, and for the tensors that it holds itself."""

@@ -60,12 +60,13 @@ class Recorder(TorchDispatchMode):
         self.root = torch.nn.Module()
         self.graph = fx.Graph(self.root)  # type: ignore[arg-type]  # any module will do
         self.memories = Memories(self.emit)
-        self.tracked: dict[
-            int, Tracked
-        ] = {}  # by id; `Tracked.tensor` keeps the tensor alive, so its id is not reused
+        #: id of a tensor -> its record, which keeps the tensor alive, so that the id is not reused
+        self.tracked: dict[int, Tracked] = {}
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
-        self.under_autocast = False  # whether the running call is; inside of it torch reports False
+        self.under_autocast = (
+            False  # whether the call was made under autocast; inside of it torch reports False
+        )
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

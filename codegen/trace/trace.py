@@ -151,10 +151,8 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
     with mode:
         fakes = [to_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in inputs]
         runner.place(fakes)
-        with (
-            recorder,
-            torch.set_grad_enabled(torch.is_grad_enabled()),
-        ):  # if the module switches the mode, it does so inside only
+        # The block restores the grad mode, which the module may switch.
+        with recorder, torch.set_grad_enabled(torch.is_grad_enabled()):
             outputs = runner.run()
         for output in outputs:
             if isinstance(output, torch.Tensor) and (output.is_conj() or output.is_neg()):
