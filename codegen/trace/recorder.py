@@ -64,9 +64,8 @@ class Recorder(TorchDispatchMode):
         self.tracked: dict[int, Tracked] = {}
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
-        self.under_autocast = (
-            False  # whether the call was made under autocast; inside of it torch reports False
-        )
+        #: whether the call was made under autocast; inside of the call torch reports that it is off
+        self.under_autocast = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
