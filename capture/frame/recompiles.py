@@ -4,7 +4,7 @@ In:  a `Frame` with `failures`: the entries that were tried, each with the index
 Out: log lines and observer calls; whether the frame may be captured again. After the limit: one warning, or
      an error under fullgraph. The stance may forbid recompiles too.
 
-    f(k=1), f(k=2), ...    ->    recompiles: f (a.py:3): k: was [1], now [2]
+    f(k=1), f(k=2), ...    ->    recompiles: f (x.py:3): k: was [1], now [2]
 """
 
 from __future__ import annotations
