@@ -1,4 +1,4 @@
-"""Imports make no circles of more than two files. Those inside functions count, those for type checkers do not.
+"""Imports make no circle of more than two files, those inside functions included, those for types not."""
 
 from __future__ import annotations
 
