@@ -63,7 +63,7 @@ class enable(Region):
     dynamic: None: a size that changes becomes a symbol. True: sizes are symbols from the start. False: never.
     hook: "pep523" (the extension) or "settrace" (pure Python, slower).
 
-    Blocks nest: the settings of the inner block hold inside of it.
+    Blocks nest: the settings of the inner block hold inside it.
     Errors: UsageError, UnknownBackend, ConfigError.
     """
 

@@ -8,5 +8,5 @@ Out: one word for each item.
 
 VALUE = "value"  # any object
 NULL = "null"  # the empty place of CPython's calling convention
-HANDLED = "handled"  # what the interpreter saved when it entered an `except` block
+HANDLED = "handled"  # the state that the interpreter saves when it enters an `except` block
 METHOD = "method "  # + name: a bound method of a built-in object, taken from the object again

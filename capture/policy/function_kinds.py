@@ -176,7 +176,7 @@ def _find(path: str) -> Any:
 def _tables() -> dict[int, tuple[str, Any]]:
     """The id of a function of torch -> (kind, the function).
 
-    The table keeps the functions alive. A look-up makes some of them anew, and their ids would be used again.
+    The table keeps the functions alive. A look-up makes new objects for some, whose ids would be used again.
     """
     table: dict[int, tuple[str, Any]] = {}
     for path in NAMESPACES:
