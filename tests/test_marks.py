@@ -1,4 +1,4 @@
-"""The table of slow tests names tests that exist."""
+"""The table of slow tests names folders, modules and tests that exist."""
 
 from __future__ import annotations
 
@@ -10,5 +10,6 @@ from tests.conftest import ROOT, SLOW
 @pytest.mark.parametrize("name", SLOW)
 def test_it_exists(name: str) -> None:
     path, _, function = name.partition("::")
-    text = (ROOT / "tests" / path).read_text()
-    assert f"def {function.partition('[')[0]}(" in text or not function
+    assert (ROOT / "tests" / path).exists()
+    if function:
+        assert f"def {function.partition('[')[0]}(" in (ROOT / "tests" / path).read_text()

@@ -71,7 +71,8 @@ def test_values_and_references(hook, entry):
         counts, blocks = [sys.getrefcount(item) for item in (x, y, note)], sys.getallocatedblocks()
         hook.call(run, 1000)
         gc.collect()
-        assert abs(sys.getallocatedblocks() - blocks) < 50
+        # one block for each call would be 1000; other threads of the process hold a few dozen
+        assert abs(sys.getallocatedblocks() - blocks) < 300
         assert [sys.getrefcount(item) for item in (x, y, note)] == counts
 
 
