@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-grimp = pytest.importorskip("grimp")
-networkx = pytest.importorskip("networkx")
+import grimp
+import networkx
 
 PACKAGES = ("capture", "codegen", "guards", "cache")
 
