@@ -51,8 +51,11 @@ SIGNS = {
 @pytest.mark.parametrize("name", SIGNS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_signs_of_half_precision_are_changed_where_they_are(name, dtype):
-    """There is no conversion; NaN changes its sign, too."""
-    program = check(SIGNS[name], torch.cat([SPECIAL, torch.linspace(-2, 3, 40)]).to(dtype))
+    """There is no conversion."""
+    values = torch.cat([SPECIAL, torch.linspace(-2, 3, 40)]).to(dtype)
+    if name == "copysign":  # the sign that eager gives -NaN differs between its levels
+        values = values.nan_to_num(4.0, math.inf, -math.inf)
+    program = check(SIGNS[name], values)
     (kernel,) = kernels(program)
     ops = {statement.name for statement in statements_in(kernel.body) if isinstance(statement, Op)}
     assert ops == {name.split()[0]} | ({"neg"} if name == "copysign" else set())
