@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -48,9 +49,12 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """The level that CAPTURE_CPU names, else the best level that this processor has."""
+        """The level that CAPTURE_CPU names, else the best level that this processor has.
+
+        ValueError: the level does not exist, or this processor lacks some of its instructions.
+        """
         name = os.environ.get("CAPTURE_CPU")
-        return Target.level(name) if name else _detect()
+        return _named(name) if name else _detect()
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in a register. Half precision is computed in f32."""
@@ -70,6 +74,7 @@ class Target:
 
 LEVELS = {
     "x86-64": Target("x86-64", 16, None, fma=False, f16c=False, avx512=False),
+    "x86-64-v2": Target("x86-64-v2", 16, None, fma=False, f16c=False, avx512=False),
     "x86-64-v3": Target("x86-64-v3", 32, "avx2", fma=True, f16c=True, avx512=False),
     "x86-64-v4": Target("x86-64-v4", 64, "avx512f", fma=True, f16c=True, avx512=True),
     # NEON. No Sleef: nobody has looked up on such a machine which of its functions libtorch exports.
@@ -78,12 +83,21 @@ LEVELS = {
 
 _ARM = {"aarch64", "arm64"}  # platform.machine() on Linux and on macOS
 
-# The features that a level adds to the one below it, in LLVM's names (features that the emitted code can
-# use).
-_REQUIRED = {
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+# The features that each level of x86-64 adds to those above it in the table, in LLVM's names (features that
+# the emitted code can use).
+_ADDED: dict[str, tuple[str, ...]] = {
+    "x86-64": (),
+    "x86-64-v2": ("popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
+
+
+def _missing(level: str, features: Mapping[str, bool]) -> list[str]:
+    """The features of that level of x86-64 that are not among a processor's `features`."""
+    names = list(_ADDED)
+    needed = [feature for name in names[: names.index(level) + 1] for feature in _ADDED[name]]
+    return [feature for feature in needed if not features.get(feature)]
 
 
 @cache
@@ -91,12 +105,20 @@ def _detect() -> Target:
     if platform.machine() in _ARM:
         return LEVELS["aarch64"]
     features = get_host_cpu_features()
-    for name, required in _REQUIRED.items():
-        lower = [
-            feature
-            for level in list(_REQUIRED)[list(_REQUIRED).index(name) :]
-            for feature in _REQUIRED[level]
-        ]
-        if all(features.get(feature) for feature in (*required, *lower)):
-            return LEVELS[name]
-    return LEVELS["x86-64"]
+    return LEVELS[[name for name in _ADDED if not _missing(name, features)][-1]]
+
+
+@cache
+def _named(name: str) -> Target:
+    """The target of a level that this processor can run."""
+    target, best = Target.level(name), _detect()
+    if target.architecture != best.architecture:
+        raise ValueError(
+            f"CAPTURE_CPU={name} is no level of this {best.architecture} processor: use {best.cpu}"
+        )
+    if target.architecture == "x86_64" and (missing := _missing(name, get_host_cpu_features())):
+        raise ValueError(
+            f"CAPTURE_CPU={name} needs instructions that this processor lacks ({', '.join(missing)}): "
+            f"unset it or use {best.cpu}, the best level that fits"
+        )
+    return target

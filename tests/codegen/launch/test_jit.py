@@ -21,7 +21,7 @@ from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
 from codegen.launch import jit
 from codegen.launch.jit import CompiledKernel, compile_kernels, external_names
-from codegen.llvm.target import LEVELS, Target
+from codegen.llvm.target import _ADDED, LEVELS, Target, _missing, _named
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
@@ -221,11 +221,36 @@ def test_level_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Target.host() is LEVELS["x86-64"]
     monkeypatch.setenv("CAPTURE_CPU", "pentium")
     with pytest.raises(
-        ValueError, match="unknown processor level 'pentium': expected one of x86-64, x86-64-v3, x86-64-v4"
+        ValueError, match="unknown processor level 'pentium': expected one of x86-64, x86-64-v2"
     ):
         Target.host()
     monkeypatch.delenv("CAPTURE_CPU")
     assert Target.host() in LEVELS.values()
+
+
+def test_a_level_above_the_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = {feature: True for added in _ADDED.values() for feature in added} | {"avx512bw": False}
+    monkeypatch.setattr("codegen.llvm.target.get_host_cpu_features", lambda: features)
+    monkeypatch.setattr("codegen.llvm.target._detect", lambda: LEVELS["x86-64-v3"])
+    monkeypatch.setenv("CAPTURE_CPU", "x86-64-v4")
+    _named.cache_clear()
+    with pytest.raises(ValueError, match=r"x86-64-v4 needs .* lacks \(avx512bw\): .* use x86-64-v3"):
+        Target.host()
+    monkeypatch.setenv("CAPTURE_CPU", "aarch64")
+    with pytest.raises(ValueError, match="aarch64 is no level of this x86_64 processor: use x86-64-v3"):
+        Target.host()
+    monkeypatch.setenv("CAPTURE_CPU", "x86-64-v3")
+    assert Target.host() is LEVELS["x86-64-v3"]
+    _named.cache_clear()
+
+
+def test_the_best_level_of_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feature that is missing takes away its level and those above it."""
+    assert not _missing("x86-64", {})
+    features = {feature: True for added in _ADDED.values() for feature in added}
+    assert not _missing("x86-64-v4", features)
+    assert _missing("x86-64-v4", {**features, "ssse3": False}) == ["ssse3"]
+    assert not _missing("x86-64-v2", {**features, "fma": False})
 
 
 def test_the_process_ends_cleanly_with_code_alive() -> None:
