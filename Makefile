@@ -1,4 +1,5 @@
-# Everything starts from a machine with python3.11, make and a C compiler. PYTHON=... chooses another interpreter.
+# Everything starts from a machine with python3.11, make and a C compiler.
+# PYTHON=... chooses another interpreter.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -51,10 +52,11 @@ docs: $(STAMP)
 clean:
 	rm -rf build *.egg-info _capture.*.so
 
-# torch by its exact pin first: a range would let pip take another build of it.
+# torch by its exact pin first: a range would let pip take another build of it. compileall: the environment may
+# forbid writing bytecode later.
 $(STAMP): pyproject.toml setup.py $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]
-	$(BIN)/python -m compileall -q capture codegen guards cache  # also where the environment forbids writing bytecode later
+	$(BIN)/python -m compileall -q capture codegen guards cache
 	touch $@

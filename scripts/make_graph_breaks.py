@@ -7,6 +7,7 @@ python scripts/make_graph_breaks.py --check    exit status 1 if the page is out 
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 from capture.report.break_reasons import REASONS
@@ -23,21 +24,18 @@ after it. The result is the same, but the program is slower. `capture.explain(fn
 The values that the program has at the break take the place of the words in braces.
 `scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py`.
 
-| id | reason | what helps |
-|---|---|---|
 """
 
 
 def page() -> str:
-    rows = (
-        f"| `{name}` | {_cell(reason.text)} | {_cell(reason.hint)} |\n"
-        for name, reason in sorted(REASONS.items())
-    )
-    return INTRODUCTION + "".join(rows)
+    items = (_item(name, reason.text, reason.hint) for name, reason in sorted(REASONS.items()))
+    return INTRODUCTION + "\n".join(items)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _item(name: str, text: str, hint: str) -> str:
+    """A reason and, below it, what helps; 110 columns wide."""
+    paragraphs = (f"- `{name}`: {text}.", f"  What helps: {hint}.")
+    return "".join(textwrap.fill(part, 110, subsequent_indent="  ") + "\n" for part in paragraphs)
 
 
 def main(arguments: list[str]) -> int:

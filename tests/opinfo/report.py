@@ -1,13 +1,14 @@
 """The table of operators.
 
 In:  results of a run.
-Out: docs/operators.md: counts, then a row for each operator.
+Out: docs/operators.md: counts, a row for each operator, what is called as it is, and remarks.
 
-    | add | native | all | | |
+    | add | native | native |
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -42,10 +43,14 @@ def table(results: list[Result], note: str = "") -> str:
         *counts(results),
         *(["", note] if note else []),
         "",
-        "| operator | float32 | other dtypes | called as they are | remarks |",
-        "|---|---|---|---|---|",
+        "| operator | float32 | other dtypes |",
+        "|---|---|---|",
     ]
     lines += [row(name, by_operator[name]) for name in sorted(by_operator)]
+    lines += ["", "## ATen operators that are called as they are", ""]
+    lines += items({name: externs(by_operator[name]) for name in sorted(by_operator)})
+    lines += ["", "## Remarks", ""]
+    lines += items({name: remarks(by_operator[name]) for name in sorted(by_operator)})
     return "\n".join(lines) + "\n"
 
 
@@ -74,16 +79,26 @@ def row(name: str, results: list[Result]) -> str:
         if len(others) > 1
         else ", ".join(others)
     )
-    externs = sorted({extern for result in results for extern in result.externs})
-    remarks = [
+    return f"| {name} | {main} | {other_text} |"
+
+
+def externs(results: list[Result]) -> str:
+    return ", ".join(sorted({extern for result in results for extern in result.externs}))
+
+
+def remarks(results: list[Result]) -> str:
+    """How results differ from eager, and why Python ran samples: the first of each."""
+    found = [
         f"{result.dtype}: {text}" for result in results if result.status == WRONG for text in result.wrong[:1]
     ]
-    remarks += list(
-        dict.fromkeys(text for result in results if result.status == EAGER for text in result.reasons[:1])
-    )
-    return f"| {name} | {main} | {other_text} | {cut(', '.join(externs))} | {cut('; '.join(remarks))} |"
+    found += [text for result in results if result.status == EAGER for text in result.reasons[:1]]
+    return "; ".join(dict.fromkeys(found))
 
 
-def cut(text: str) -> str:
-    text = text.replace("|", "\\|").replace("\n", " ")
-    return text if len(text) <= 160 else text[:157] + "..."
+def items(texts: dict[str, str]) -> list[str]:
+    """List items `- name: text` of at most 110 columns, those without a text left out."""
+    shortened = {name: textwrap.shorten(text, 160, placeholder="...") for name, text in texts.items() if text}
+    return [
+        textwrap.fill(f"- {name}: {text}", 110, subsequent_indent="  ", break_long_words=False)
+        for name, text in shortened.items()
+    ]
