@@ -52,8 +52,8 @@ docs: $(STAMP)
 clean:
 	rm -rf build *.egg-info _capture.*.so
 
-# torch by its exact pin first: a range would let pip take another build of it. compileall: the environment may
-# forbid writing bytecode later.
+# torch by its exact pin first: a range would let pip take another build of it. compileall: the environment
+# may forbid writing bytecode later.
 $(STAMP): pyproject.toml setup.py $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
