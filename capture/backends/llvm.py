@@ -11,6 +11,7 @@ Out: "llvm": native code for the graph and its backward. "aot_eager": the traced
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from capture.backends.float_arguments import compile_with_floats
 from capture.backends.registry import CheckedBackend, keeps_contract, register
 from capture.backends.sized_graph import SizedGraph
 from capture.backends.value_parts import compile_in_parts, reads_values
+from capture.report import log
 from capture.report.config import config
 from codegen.compile_fx import compile_for_sizes, compile_fx
 from codegen.launch.compiled import CompiledGraph, EagerGraph
@@ -94,9 +96,20 @@ def kernel_store() -> Any:
 
 @functools.cache
 def _open_store(directory: str) -> Any:
-    if not directory:
-        directory = platformdirs.user_cache_dir("capture")
-    return KernelStore(directory)
+    """The store in a folder; "" is the user's cache folder. None if there is no such folder: a user may have
+    no home. The log then has one line.
+    """
+    try:
+        if not directory:
+            directory = platformdirs.user_cache_dir("capture")
+            if not os.path.isabs(directory):  # "~" stays as it is where nobody knows the home
+                raise RuntimeError("the user has no home folder")
+        return KernelStore(directory)
+    except (RuntimeError, OSError) as error:
+        log.get("cache").logger.warning(
+            "no machine code is kept for the next process: %s; CAPTURE_CACHE_DIR names a folder for it", error
+        )
+        return None
 
 
 # --- whether a compiled graph is worth a call -------------------------------------------------------------

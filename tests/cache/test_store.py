@@ -79,7 +79,7 @@ def test_no_temporary_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     store = KernelStore(tmp_path)
     store.put(PARTS, b"code")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -119,13 +119,15 @@ def test_a_put_looks_at_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """
     for number in range(20):
         KernelStore(tmp_path).put((str(number),), bytes(1000))
-    looked_at: list[Path] = []
+    looked_at: list[str] = []
     objects = store_module._objects
-    monkeypatch.setattr(store_module, "_objects", lambda folder: looked_at.append(folder) or objects(folder))
+    monkeypatch.setattr(
+        store_module, "_objects", lambda store, folder: looked_at.append(folder) or objects(store, folder)
+    )
     store = KernelStore(tmp_path)
     store.put(("20",), bytes(1000))
     store.put(("21",), bytes(1000))
-    assert looked_at == [store._path(("20",)).parent]
+    assert looked_at == [store._path(("20",)).parent.name]
 
 
 def test_what_looks_like_too_much_is_counted(tmp_path: Path) -> None:
@@ -180,3 +182,39 @@ def test_two_processes_share_a_folder(tmp_path: Path) -> None:
     )
     processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
+
+
+def test_temporary_files_of_killed_processes_go(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"code")
+    folder = only_file(tmp_path).parent
+    (folder / "old.tmp").write_bytes(b"half a file")
+    (folder / "new.tmp").write_bytes(b"of a process that still writes")
+    os.utime(folder / "old.tmp", (0, 0))
+    KernelStore(tmp_path).put(PARTS, b"code")
+    assert {path.name for path in folder.iterdir()} == {only_file(tmp_path).name, "new.tmp"}
+
+
+def test_the_store_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = KernelStore("kernels")
+    store.put(PARTS, b"code")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert store.get(PARTS) == b"code"
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """No file may grow: the write fails, nothing is left of it, the log has one line."""
+    program = (
+        "import resource, sys; from cache.store import KernelStore\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "store = KernelStore(sys.argv[1])\n"
+        "for n in range(3): store.put((str(n),), b'x' * 5000); assert store.get((str(n),)) is None\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0
+    assert finished.stderr.count("\n") == 1 and "File too large" in finished.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
