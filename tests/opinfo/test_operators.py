@@ -117,7 +117,7 @@ def test_table() -> None:
     text = table([Result("add", "float32"), Result("sort", "float32", EAGER, reasons=["a | b"])])
     assert "| add | native |" in text
     assert "Differentiable float32 operators that are all native: 1 of 2 (50 %)." in text
-    assert "a \\| b" in text
+    assert "- sort: a | b\n" in text
 
 
 def test_dtypes_are_those_of_the_database() -> None:
