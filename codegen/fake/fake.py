@@ -38,11 +38,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from codegen.fake.foreign import run_foreign
 from codegen.fake.known_values import can_be_known, is_still_constant, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.spec import Spec
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.errors import UnsupportedTensor
+from codegen.kernel.foreign import is_foreign
 
 __all__ = ["FakeMode", "FakeTensor", "fake_mode"]
 
@@ -242,7 +244,17 @@ def rule_of(func: OpOverload) -> Rule:
     if func in SHAPE_RULES:
         return run_shape_rule(func)
     written = [i for i, argument in enumerate(func._schema.arguments) if _is_written_list(argument)]
-    return counting_writes(general_rule_of(func), written) if written else general_rule_of(func)
+    general = foreign_rule_of(func) if is_foreign(func) else general_rule_of(func)
+    return counting_writes(general, written) if written else general
+
+
+def foreign_rule_of(func: OpOverload) -> Rule:
+    general = general_rule_of(func)
+
+    def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return run_foreign(mode, func, args, kwargs, general)
+
+    return run
 
 
 def _is_written_list(argument: Any) -> bool:

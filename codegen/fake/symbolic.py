@@ -34,6 +34,7 @@ from codegen.fake.shapes.spec import Spec, is_dense
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import SizeEnv
 from codegen.fake.unbacked import VIEWS, read_scalar, view_of, with_unbacked_sizes
+from codegen.kernel.foreign import is_foreign
 
 aten = torch.ops.aten
 # C++ code calls these when it needs plain numbers: it gets numbers, and the environment gets a guard.
@@ -93,6 +94,8 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
             return fake.raise_dynamic_shape(mode, func, args, kwargs)
     elif func in fake.RULES:
         return fake.RULES[func](mode, func, args, kwargs)
+    elif is_foreign(func):
+        return fake.rule_of(func)(mode, func, args, kwargs)
     if torch.Tag.data_dependent_output in func.tags:
         return fake.raise_data_dependent(mode, func, args, kwargs)
     if torch.Tag.dynamic_output_shape in func.tags and func not in INDEXING:

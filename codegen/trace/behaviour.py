@@ -19,6 +19,7 @@ import torch
 from torch._ops import OpOverload
 
 from codegen.fake.shapes.table import SHAPE_RULES
+from codegen.kernel.foreign import is_foreign
 from codegen.rewrite.table import rule_for
 
 aten = torch.ops.aten
@@ -58,8 +59,10 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         if func is aten.resize_.default:
             return Behaviour("resize")
         lists = [str(a.type).startswith("List") for _, a in written]
-        if name in RESIZES or (any(lists) and len(lists) > 1):
-            return Behaviour("refuse")  # several lists: fused optimizers, which are one kernel of torch
+        if name in RESIZES or (any(lists) and len(lists) > 1) or is_foreign(func):
+            # several lists: fused optimizers, which are one kernel of torch; the names of foreign operators
+            # do not tell which of them computes the same and writes nothing
+            return Behaviour("refuse", writes)
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")
         mixed = getattr(getattr(torch.ops, func.namespace), name + "_functional", None)

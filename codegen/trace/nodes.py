@@ -13,6 +13,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from codegen.kernel.foreign import is_foreign
 from codegen.trace.behaviour import is_check
 from codegen.trace.draws import draw
 
@@ -35,9 +36,12 @@ def drop_unused(graph: fx.Graph) -> None:
 
 
 def is_effect(node: fx.Node) -> bool:
-    """Whether the node writes, draws random numbers, or raises: it stays in the graph, in order."""
+    """Whether the node writes, draws random numbers, or raises: it stays in the graph, in order.
+
+    An operator that torch does not define may do anything.
+    """
     target = node.target
-    if target is draw or is_check(target):
+    if target is draw or is_check(target) or is_foreign(target):
         return True
     return isinstance(target, OpOverload) and (
         target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags

@@ -16,6 +16,7 @@ from itertools import pairwise
 import torch
 from torch._ops import OpOverload
 
+from codegen.kernel.foreign import is_foreign
 from codegen.kernel.program import ExternStep, Ref, Step, ViewStep
 
 
@@ -37,7 +38,8 @@ def has_effect(step: Step) -> bool:
         return False
     if not isinstance(step.op, OpOverload):
         return True
-    return bool(step.op._schema.is_mutable) or torch.Tag.nondeterministic_seeded in step.op.tags
+    draws = torch.Tag.nondeterministic_seeded in step.op.tags
+    return bool(step.op._schema.is_mutable) or draws or is_foreign(step.op)
 
 
 def effects_before(steps: Sequence[Step]) -> dict[int, Step]:
