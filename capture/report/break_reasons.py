@@ -86,6 +86,9 @@ REASONS: dict[str, Reason] = {
         "the instruction {name} is not captured", "move this statement out of the captured code"
     ),
     "torch_op_failed": Reason("{name} raised {error}", "Python runs the call and raises its own error"),
+    "numpy_differs": Reason(
+        "numpy's {name} is not captured: torch gives another {what}", "Python runs the call with NumPy"
+    ),
     "unsupported_tensor": Reason("{why}", "keep such tensors out of the captured code"),
     "unsupported_torch_function": Reason(
         "the torch function {name} changes state or is not an operation",

@@ -182,11 +182,7 @@ def operation(
     """One node."""
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
-        raise GraphBreak(
-            "torch_op_failed",
-            name=f"numpy's {name}",
-            error="no error, but NumPy rounds half precision in another way",
-        )
+        raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
     if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
         raise _differs(name)
     example = _run_numpy(tx, kind, name, args, kwargs)
@@ -354,9 +350,7 @@ def _shares(result: TensorVariable, example: Any, operand: NumpyVariable) -> tup
 
 
 def _differs(name: str) -> GraphBreak:
-    return GraphBreak(
-        "torch_op_failed", name=f"numpy's {name}", error="no error, but its result differs from NumPy's"
-    )
+    return GraphBreak("numpy_differs", name=name, what="result")
 
 
 # --- arrays from outside, and conversions from and to tensors ---------------------------------------------
