@@ -58,8 +58,6 @@ class Converter:
     def __call__(self, frame: Any) -> Any:
         if replaced_builtins.are_replaced():
             return None
-        if frame_filter.callback_of_torch_compile():  # torch.compile captures this frame and its callees
-            return None
         original = torch_compile_marks.disabled_original(frame.function)
         if original is not None:
             return leave_disabled(frame.function, original)

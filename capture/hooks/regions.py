@@ -116,6 +116,7 @@ def _natively(described: Any, inside: switch.HookState, target: Any, *method: st
 
 def _remember(wrapper: Any, fn: Any) -> Any:
     wrapper._capture_original = fn
+    wrapper._torchdynamo_inline = fn  # torch.compile and torch.export follow the original in its place
     return wrapper
 
 
@@ -142,4 +143,5 @@ def without_capture(fn: T) -> T:
         finally:
             switch.switch(before)
 
+    disabled._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return disabled  # type: ignore[return-value]

@@ -23,7 +23,7 @@ from torch.autograd import forward_ad
 
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
-from capture.process import function_modes
+from capture.process import function_modes, other_tracers
 from guards.properties.tensor_methods import methods_are_replaced
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
@@ -217,6 +217,9 @@ def asks_for_locals(code: CodeType) -> bool:
 
 def why_not_now() -> str | None:
     """A reason in the state of the thread to run every frame in the default evaluator, or None."""
+    followed = other_tracers.why_followed()
+    if followed is not None:
+        return followed
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "a torch.func transform is active: it wraps the tensors"
     if torch._C._len_torch_dispatch_stack() or not function_modes.are_followed():
@@ -233,10 +236,6 @@ def why_not_now() -> str | None:
 
 
 _torch_compile = torch._C._dynamo.eval_frame  # in C: this does not import torch's Python compiler
-
-
-#: the callback of this thread; None or False if torch.compile is not active
-callback_of_torch_compile = _torch_compile.get_eval_frame_callback
 
 
 def hide_from_torch_compile(code: CodeType) -> None:

@@ -4,14 +4,16 @@
  * Out: the value of the frame, or NULL with the exception that the frame raises.
  *
  *     skipped, generator, class body, hook suspended      ->  default evaluator
+ *     somebody else follows the thread (other_tracers.h)  ->  default evaluator
  *     an entry's guards hold                              ->  its graph, on the slots that the guards loaded,
  *                                                            or its code
  *     an entry that is unhooked                           ->  default evaluator, without callbacks below
  *     no entry's guards hold                              ->  callback(Frame): it returns an entry, or None
  *                                                            for the default evaluator
  *
- * Code that a trace or profile function runs is never captured. While such a function is set, entries still
- * run: their code is traced like any other, and a whole graph has no lines to trace. */
+ * While a trace or profile function is set, no entry runs: it sees the lines of the program as they are. */
+
+#include "frame/other_tracers.h"
 
 #include "frame/code_entries.h"
 #include "frame/c_stack.h"
@@ -236,7 +238,7 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
         handover_take(hook, frame);
     }
     if (hook == NULL || hook->callback == NULL || hook->suspended || throwflag
-        || thread_is_in_tracer(tstate)) {
+        || thread_is_followed(tstate)) {
         return eval_default(tstate, frame, throwflag);
     }
     CodeState *state = code_state(frame_code(frame));
@@ -267,5 +269,7 @@ static PyMethodDef functions[] = {
 
 int init_eval_frame(PyObject *module)
 {
-    return init_thread_hook(module) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+    return init_thread_hook(module) < 0 || init_other_tracers(module) < 0
+               ? -1
+               : PyModule_AddFunctions(module, functions);
 }

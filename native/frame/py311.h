@@ -43,10 +43,10 @@ static inline int code_nlocalsplus(const PyCodeObject *code)
     return code->co_nlocalsplus;
 }
 
-/* Whether a trace or profile function of this thread runs now. */
-static inline int thread_is_in_tracer(const PyThreadState *tstate)
+/* Whether this thread has a trace or profile function, or one of them runs now. */
+static inline int thread_is_traced(const PyThreadState *tstate)
 {
-    return tstate->tracing != 0;
+    return tstate->cframe->use_tracing | tstate->tracing;
 }
 
 /* The next `levels` calls of this thread do not count for its recursion limit. A negative number takes them

@@ -15,7 +15,7 @@ _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec")))
 
 static int hooked_threads; /* threads with a callback */
 static int pauses;
-static Evaluator previous_evaluator = CPYTHON_EVALUATOR;
+Evaluator previous_evaluator = CPYTHON_EVALUATOR;
 
 /* --- installing the evaluator ------------------------------------------------------------------------ */
 

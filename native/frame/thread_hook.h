@@ -32,6 +32,9 @@ void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 /* Runs the frame in the evaluator that was there before ours. */
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag);
 
+/* The evaluator that was there before ours. */
+extern Evaluator previous_evaluator;
+
 /* The same, and this thread has no hook until the frame ends. */
 PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
 

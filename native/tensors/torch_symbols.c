@@ -132,19 +132,16 @@ int load_torch_symbols(void)
 
 /* c10::impl::raw_local_dispatch_key_set: {included, excluded}, both as differences from the defaults. dlsym
  * gives this thread's copy. */
-static __thread uint64_t *thread_keys;
+_Thread_local uint64_t *torch_own_keys __attribute__((tls_model("initial-exec")));
 
-static uint64_t *local_keys(void)
+uint64_t *torch_find_thread_keys(void)
 {
-    if (thread_keys == NULL) {
-        thread_keys = find_symbol(C10, "_ZN3c104impl26raw_local_dispatch_key_setE");
-    }
-    return thread_keys;
+    return torch_own_keys = find_symbol(C10, "_ZN3c104impl26raw_local_dispatch_key_setE");
 }
 
 uint64_t leave_autograd(void)
 {
-    uint64_t *keys = local_keys(), before = keys[1];
+    uint64_t *keys = torch_thread_keys(), before = keys[1];
     keys[1] =
         ((before ^ torch_symbols.exclude_default) | torch_symbols.grad_keys) ^ torch_symbols.exclude_default;
     return before;
@@ -152,7 +149,7 @@ uint64_t leave_autograd(void)
 
 void enter_autograd(uint64_t before)
 {
-    local_keys()[1] = before;
+    torch_thread_keys()[1] = before;
 }
 
 /* In the order of guards.properties.global_state.GlobalState. */
@@ -176,7 +173,7 @@ enum {
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
 {
     const TorchSymbols *t = &torch_symbols;
-    const uint64_t *keys = local_keys();
+    const uint64_t *keys = torch_thread_keys();
     int autocast = t->autocast_enabled(0);
     out[GRAD_MODE] = t->grad_mode();
     out[INCLUDE_KEYS] = (int64_t)(keys[0] ^ t->include_default);
@@ -200,7 +197,7 @@ void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
 int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS])
 {
     const TorchSymbols *t = &torch_symbols;
-    const uint64_t *keys = local_keys();
+    const uint64_t *keys = torch_thread_keys();
     if ((int64_t)(keys[0] ^ t->include_default) != expected[INCLUDE_KEYS]
         || (int64_t)(keys[1] ^ t->exclude_default) != expected[EXCLUDE_KEYS]
         || t->grad_mode() != expected[GRAD_MODE] || t->default_dtype() != expected[DEFAULT_DTYPE]
@@ -239,7 +236,7 @@ static int call_raw_keys(PyObject *torch_c, const char *function, PyObject *argu
 static int load_thread_defaults(PyObject *torch_c)
 {
     uint64_t included, excluded;
-    if (local_keys() == NULL) {
+    if (torch_thread_keys() == NULL) {
         PyErr_SetString(
             PyExc_ImportError,
             "this build of torch does not export its thread's dispatch keys; use hook='settrace'");
@@ -249,8 +246,8 @@ static int load_thread_defaults(PyObject *torch_c)
         || call_raw_keys(torch_c, "_dispatch_tls_local_exclude_set", NULL, &excluded) < 0) {
         return -1;
     }
-    torch_symbols.include_default = included ^ local_keys()[0];
-    torch_symbols.exclude_default = excluded ^ local_keys()[1];
+    torch_symbols.include_default = included ^ torch_thread_keys()[0];
+    torch_symbols.exclude_default = excluded ^ torch_thread_keys()[1];
     return 0;
 }
 

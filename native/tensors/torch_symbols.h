@@ -55,6 +55,14 @@ int load_torch_symbols(void);
 int load_plain_tensor(void);
 /* An entry point of libtorch_cpu by name, or NULL. */
 void *torch_cpu_symbol(const char *name);
+/* This thread's dispatch keys {included, excluded}, as differences from the defaults; NULL where this build
+ * of torch does not export them. */
+extern _Thread_local uint64_t *torch_own_keys __attribute__((tls_model("initial-exec")));
+uint64_t *torch_find_thread_keys(void);
+static inline uint64_t *torch_thread_keys(void)
+{
+    return torch_own_keys != NULL ? torch_own_keys : torch_find_thread_keys();
+}
 /* Turns off the keys of autograd, and those that track views and versions, for this thread. Gives what
  * enter_autograd takes to restore them. */
 uint64_t leave_autograd(void);

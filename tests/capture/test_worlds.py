@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import capture
-from capture.policy import frame_filter
+from capture.process import other_tracers
 from capture.report.config import config
 from capture.report.counters import counters
 from tests.capture.worlds import classes, language, modules, process, tensors
@@ -445,7 +445,7 @@ def test_frames_below_torch_compile_are_its_own(monkeypatch: pytest.MonkeyPatch)
     def double(x):
         return x * 2
 
-    monkeypatch.setattr(frame_filter, "callback_of_torch_compile", lambda: object())
+    monkeypatch.setattr(other_tracers, "callback_of_torch_compile", lambda: object())
     before = counters["frames"]["captured"]
     with config.patch(raise_on_error=True), capture.enable(backend="eager"):
         assert torch.equal(double(torch.ones(3)), torch.full((3,), 2.0))

@@ -255,7 +255,9 @@ print("end")
 # --- tracing ------------------------------------------------------------------------------------------------
 
 
-def test_trace_and_profile_functions_see_the_frames(hook):
+def test_trace_and_profile_functions_see_the_frames_of_the_program(hook):
+    """While one is set, no entry runs."""
+
     def original(x):
         return x
 
@@ -263,7 +265,7 @@ def test_trace_and_profile_functions_see_the_frames(hook):
         y = x
         return y
 
-    hook.replace(original, replacement)
+    entry = hook.replace(original, replacement)
     events = []
 
     def tracer(frame, event, arg):
@@ -282,11 +284,13 @@ def test_trace_and_profile_functions_see_the_frames(hook):
             setter(None)
 
     assert hook.call(traced, sys.settrace, tracer) == 3
-    assert events == [("replacement", e) for e in ("call", "line", "line", "return")]
+    assert events == [("original", e) for e in ("call", "line", "return")]
     assert hook.names() == ["traced"]
     calls = []
     hook.call(traced, sys.setprofile, lambda frame, event, arg: calls.append((frame.f_code.co_name, event)))
-    assert ("replacement", "call") in calls and ("replacement", "return") in calls
+    assert ("original", "call") in calls and ("original", "return") in calls
+    assert hook.call(original, 3) == 3
+    assert entry.hits == 1
 
 
 # --- living together with another evaluator -----------------------------------------------------------------

@@ -1,0 +1,290 @@
+"""While somebody else traces, records or compiles, captured programs run as Python: the other sees them as if
+there was no capture.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import _capture
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+import capture
+from capture.process.other_tracers import why_followed
+from capture.report.counters import counters
+
+x = torch.linspace(-1, 1, 8).reshape(2, 4)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.scale = torch.nn.Parameter(torch.full((4,), 2.0))
+
+    def scaled(self):
+        return self.scale * 2
+
+    def forward(self, a):
+        return torch.relu(self.linear(a)) * self.scaled()
+
+
+def function(a):
+    for _ in range(2):
+        a = (a * 2 + 1).relu()
+    return a
+
+
+def text_of(traced):
+    return re.sub(r"___torch_mangle_\d+\.|self\.\d+", "", str(traced.inlined_graph))
+
+
+def outputs_of(traced):
+    return traced(x * 3)
+
+
+def jit(program):
+    traced = torch.jit.trace(program, x)
+    return text_of(traced), outputs_of(traced)
+
+
+def fx(program):
+    traced = torch.fx.symbolic_trace(program)
+    return traced.code, outputs_of(traced)
+
+
+def make(mode):
+    def trace(program):
+        made = make_fx(lambda a: program(a), tracing_mode=mode, _allow_non_fake_inputs=True)(x)
+        return made.code, outputs_of(made)
+
+    return trace
+
+
+def export(program):
+    module = program if isinstance(program, torch.nn.Module) else as_module(program)
+    exported = torch.export.export(module, (x,))
+    return exported.graph_module.code, outputs_of(exported.module())
+
+
+def as_module(program):
+    class Calls(torch.nn.Module):
+        def forward(self, a):
+            return program(a)
+
+    return Calls()
+
+
+def functionalized(program):
+    return torch.func.functionalize(program)(x)
+
+
+def flops(program):
+    with FlopCounterMode(display=False) as mode:
+        value = program(x)
+    return mode.get_flop_counts(), value
+
+
+class Operators(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def operators(program):
+    with Operators() as mode:
+        value = program(x)
+    return mode.seen, value
+
+
+def fake(program):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        made = program(torch.empty(3, 4))
+    return type(made), made.shape
+
+
+def gradient(program):
+    return torch.func.grad(lambda a: program(a).sum())(x)
+
+
+def jacobian(program):
+    return torch.func.jacfwd(program)(x)
+
+
+TRACERS = {
+    "torch.jit.trace": jit,
+    "torch.fx": fx,
+    "make_fx real": make("real"),
+    "make_fx fake": make("fake"),
+    "make_fx symbolic": make("symbolic"),
+    "torch.export": export,
+    "functionalize": functionalized,
+    "grad": gradient,
+    "jacfwd": jacobian,
+    "vmap": lambda program: torch.func.vmap(program)(x),
+    "jvp": lambda program: torch.func.jvp(program, (x,), (x,)),
+    "flop counter": flops,
+    "dispatch mode": operators,
+    "fake tensors": fake,
+}
+
+
+def assert_same(found, expected):
+    """Texts and values are the same to the last bit: the same operations ran."""
+    for one, other in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+        assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+def captured(program):
+    """The compiled program, with entries that would fit."""
+    compiled = capture.compile(program)
+    with torch.no_grad():
+        compiled(x)
+    compiled(x)
+    return compiled
+
+
+@pytest.mark.parametrize("tracer", TRACERS.values(), ids=TRACERS)
+@pytest.mark.parametrize("kind", ["module", "function"])
+def test_a_tracer_sees_the_operations_of_what_is_compiled(kind, tracer):
+    torch.manual_seed(0)
+    program = Net() if kind == "module" else function
+    expected = tracer(program)
+    compiled = captured(program)
+    graphs = counters["graphs"]["compiled"]
+    assert_same(tracer(compiled), expected)
+    assert counters["graphs"]["compiled"] == graphs
+
+
+@pytest.mark.parametrize("tracer", TRACERS.values(), ids=TRACERS)
+@pytest.mark.parametrize("kind", ["module", "function"])
+def test_a_tracer_within_a_block_sees_them_too(kind, tracer):
+    torch.manual_seed(0)
+    program = Net() if kind == "module" else function
+    expected = tracer(program)
+    with capture.enable():
+        program(x)
+        assert_same(tracer(program), expected)
+    compiled = capture.compile(program)
+    assert torch.allclose(compiled(x), program(x)), "capture goes on after the tracer"
+
+
+def test_a_parameter_that_a_method_reads_is_no_constant_of_an_fx_trace():
+    """A frame without tensor arguments has an entry whose guards hold while torch.fx traces."""
+    net = Net()
+    with capture.enable():
+        net.scaled()
+        traced = torch.fx.symbolic_trace(net)
+    assert [node.target for node in traced.graph.nodes if node.op == "get_attr"] == ["scale"]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_script_of_what_is_compiled(within):
+    net = Net()
+    if within:
+        with capture.enable():
+            script = torch.jit.script(net)
+            assert torch.allclose(script(x), net(x))
+    else:
+        assert torch.allclose(torch.jit.script(capture.compile(net))(x), net(x))
+        assert torch.equal(torch.jit.script(capture.compile(scripted))(x), scripted(x))
+
+
+def scripted(a):
+    return a.relu() + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["module", "function"])
+def test_torch_compile_and_a_strict_export_follow_the_original(kind):
+    """torch.compile makes one graph of it: it does not stop at the functions of capture."""
+    from torch._dynamo.testing import CompileCounter
+
+    program = Net() if kind == "module" else function
+    compiled = capture.compile(program)
+    counter = CompileCounter()
+    again = torch.compile(compiled, backend=counter, fullgraph=True)
+    assert torch.allclose(again(x), program(x))
+    assert counter.frame_count == 1
+    torch._dynamo.reset()
+    module = compiled if kind == "module" else as_module(compiled)
+    exported = torch.export.export(module, (x,), strict=True)
+    assert torch.allclose(exported.module()(x), program(x))
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+def test_torch_compile_follows_what_is_disabled():
+    again = torch.compile(as_module(capture.disable(function)), backend="eager", fullgraph=True)
+    assert torch.equal(again(x), function(x))
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mine_first", [False, True])
+def test_torch_compile_captures_the_frames_that_it_is_to_capture(mine_first):
+    """Whichever evaluator was installed first: an entry does not run in the place of torch.compile's code."""
+    from torch._dynamo.testing import CompileCounter
+
+    counter = CompileCounter()
+    captured(function)
+    with capture.enable():
+        function(x)
+        other = torch.compile(function, backend=counter)
+        assert torch.equal(other(x), function(x))
+        if mine_first:
+            with capture.disable(), capture.enable():
+                assert torch.equal(other(x), function(x))
+    assert counter.frame_count == 1
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+def test_what_another_compiler_runs_is_not_captured():
+    reasons = []
+
+    def helper(a):
+        reasons.append(why_followed())
+        return a + 1
+
+    def backend(gm, inputs):
+        helper(torch.ones(2))
+        return gm.forward
+
+    with capture.enable(backend="eager"):
+        torch.compile(function, backend=backend)(x)
+    assert reasons == ["another compiler is at work"]
+    assert not _capture.entries(helper.__code__)
+    torch._dynamo.reset()
+
+
+def test_a_trace_in_a_captured_frame():
+    net = Net()
+
+    def makes_and_calls(a):
+        traced = torch.jit.trace(net, a)
+        return traced(a * 3) + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = capture.compile(makes_and_calls)(x)
+    assert torch.allclose(value, net(x * 3) + 1)
+
+
+def test_no_tracer_no_reason():
+    assert why_followed() is None
+    assert not _capture.is_followed()
+    with Operators():
+        assert _capture.is_followed()
+    assert not _capture.is_followed()
