@@ -25,6 +25,7 @@ CAPTURE_WEAK int init_guard_program(PyObject *module);
 CAPTURE_WEAK int init_compiled_graph(PyObject *module);
 CAPTURE_WEAK int init_plan_template(PyObject *module);
 CAPTURE_WEAK int init_set_clone(PyObject *module);
+CAPTURE_WEAK int init_class_relatives(PyObject *module);
 CAPTURE_WEAK int init_sized_graph(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
 CAPTURE_WEAK int init_direct_call(PyObject *module);

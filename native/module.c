@@ -18,6 +18,7 @@ static int init_parts(PyObject *module)
         {"compiled_graph", init_compiled_graph},
         {"plan_template", init_plan_template},
         {"set_clone", init_set_clone},
+        {"class_relatives", init_class_relatives},
         {"sized_graph", init_sized_graph},
         {"autograd_node", init_autograd_node},
         {"direct_call", init_direct_call},

@@ -93,6 +93,7 @@ def finish(
     tx.output.unbacked.check()
     tx.output.check_aliasing()
     tx.output.check_generators()
+    tx.output.check_classes()
     make_code(capture, settings)
     return capture
 

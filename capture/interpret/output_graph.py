@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.variables.core.protocols import Interpreter
     from capture.variables.iterators.generator import GeneratorVariable
+    from capture.variables.objects.new_class import NewClassVariable
 
 
 class OutputGraph:
@@ -73,6 +74,7 @@ class OutputGraph:
         self.translator: Translator | None = None  # the frame whose instruction runs now
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made
+        self.new_classes: list[NewClassVariable] = []  # those that the frame made
         self.is_broken = False  # the frame goes on after the graph
         self.root_step = 0  # the number of instructions that the captured frame has done
 
@@ -83,6 +85,8 @@ class OutputGraph:
         self.objects.forget()
         for generator in self.generators:
             generator.forget_frame()
+        for made in self.new_classes:
+            made.leave_bases()
         self.guarding.forget()
         self.fake_mode.forget_tensors()
         self.inputs.all = []
@@ -127,6 +131,16 @@ class OutputGraph:
             if generator.waits_in_try():
                 signal = GraphBreak("generator", what="leaving an open block")
                 signal.born = generator.born
+                raise signal
+
+    def check_classes(self) -> None:
+        """Break the graph before a new class whose base knows it, so that `__subclasses__()` of the base has
+        it behind the break.
+        """
+        for made in self.new_classes:
+            if self.is_broken and made.has_known_base():
+                signal = GraphBreak("reconstruct", value=made)
+                signal.born = made.born
                 raise signal
 
     def check_aliasing(self) -> None:

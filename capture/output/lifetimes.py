@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 def end_is_noticed(variable: Variable, code: PythonCode) -> bool:
-    """True for instances of the program's classes, if the object exists. No code can hold a reference to an
-    object that the frame never built.
+    """True for classes of the program and their instances, if the object exists. No code can hold a reference
+    to an object that the frame never built.
     """
+    held = variable.value if isinstance(variable, LazyVariable) else variable.as_class()
+    if isinstance(held, type) and variable.source is not None:  # its bases know it (`__subclasses__`)
+        return bool(held.__flags__ & HEAP_TYPE)
     if isinstance(variable, LazyVariable):
         cls: type = type(variable.value)
     elif isinstance(variable, ObjectVariable) and (variable.source is not None or code.has_built(variable)):

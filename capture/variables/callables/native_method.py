@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
@@ -28,6 +29,8 @@ from capture.variables.objects.object_methods import OBJECT_METHODS
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operator_methods import OPERATOR_METHODS
 from capture.variables.tensors.tensor import TensorVariable
+from guards.properties.class_relatives import subclasses_are
+from guards.sources import ConstantSource, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -177,12 +180,27 @@ def _set_class_attribute(tx: Interpreter, cls: Any, name: Variable, value: Varia
     return NONE
 
 
-#: The methods of `type`, as `super()` calls them in a metaclass.
+def _subclasses(tx: Interpreter, cls: Any) -> Variable:
+    """`cls.__subclasses__()`. A class that the frame makes has a stand-in, which the program must not see."""
+    if tx.output.new_classes:
+        raise GraphBreak("method", name="__subclasses__", value=cls)
+    tx.output.guarding.state(*subclasses_are(cls.cls))
+    below = type.__subclasses__(cls.cls)
+    return make(list, [tx.wrap(c, WeakrefSource(ConstantSource(weakref.ref(c)))) for c in below])
+
+
+def _order_of_lookup(tx: Interpreter, cls: Any) -> Variable:
+    return make(list, cls.get_attr(tx, "__mro__").unpack(tx))
+
+
+#: The methods of `type`, as a class or `super()` in a metaclass calls them.
 TYPE_METHODS: dict[Any, Any] = {
     type.__call__: _call_class,
     type.__instancecheck__: _instance_check,
     type.__subclasscheck__: _subclass_check,
     type.__setattr__: _set_class_attribute,
+    type.__subclasses__: _subclasses,
+    type.mro: _order_of_lookup,
 }
 
 

@@ -10,12 +10,10 @@ import types
 from collections import _tuplegetter  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
-from capture.variables.core.class_lookup import class_attribute, lookup_type
+from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import constant, makes_constant
 from capture.variables.core.wrap import wrap_class
 
@@ -39,48 +37,49 @@ class NamedTupleVariable(TupleVariable):
         return self.build([i.as_constant() for i in self.items])
 
     def build(self, values: list[Any]) -> Any:
-        make = getattr(self.cls, "_make", self.cls)
-        return make(values)
+        return tuple.__new__(self.cls, values) if is_plain_tuple(self.cls) else self.cls(values)
 
     def like(self, items: list[Variable]) -> Variable:
         return TupleVariable(items)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
-        fields = field_names(self.cls)
-        if name in fields and self._reads_field(tx, name):
-            return self.get_item(tx, ConstantVariable(fields.index(name)))
-        if name in ("_fields", "n_fields", "n_sequence_fields") and hasattr(self.cls, name):
+        index = self._field_index(tx, name)
+        if index is not None:
+            return self.get_item(tx, ConstantVariable(index))
+        if name in ("n_fields", "n_sequence_fields") and hasattr(self.cls, name):
             return tx.wrap_constant(getattr(self.cls, name))
+        if name == "__class__":
+            return wrap_class(tx.output, self.cls)
         found = class_attribute(tx, self, self.cls, name)
         return found if found is not None else super().get_attr(tx, name)
 
-    def _reads_field(self, tx: Interpreter, name: str) -> bool:
-        """Whether the class still has its original descriptor under the name of a field."""
+    def _field_index(self, tx: Interpreter, name: str) -> int | None:
+        """The place that the descriptor under this name reads, if the class still has such a descriptor."""
+        found = lookup_type(self.cls, name)
+        if not isinstance(found, (_tuplegetter, types.MemberDescriptorType)):
+            return None
         tx.output.guarding.class_entry(wrap_class(tx.output, self.cls), self.cls, name)
-        return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
+        if isinstance(found, _tuplegetter):
+            return int(found.__reduce__()[1][0])
+        return field_names(self.cls).index(name)
 
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if name == "_replace" and not args:
-            items, fields = list(self.items), field_names(self.cls)
-            unknown = [name for name in kwargs if name not in fields]
-            if unknown:
-                raise raise_new(ValueError, f"Got unexpected field names: {unknown!r}")
-            for field, value in kwargs.items():
-                items[fields.index(field)] = value
-            return NamedTupleVariable(items, self.cls)
-        if name == "_asdict":
-            return DictVariable.from_strings(dict(zip(field_names(self.cls), self.unpack(tx))))
-        if isinstance(getattr(self.cls, name, None), types.FunctionType):
+        if isinstance(lookup_type(self.cls, name), (types.FunctionType, classmethod, staticmethod)):
             return self.get_attr(tx, name).call(tx, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        if hasattr(self.cls, "_make"):
-            code.call_object(self.cls._make, [TupleVariable(self.items)])
+        if is_plain_tuple(self.cls):  # the program's own `_make` and `__new__` have run already
+            code.call_object(tuple.__new__, [ConstantVariable(self.cls), TupleVariable(self.items)])
         else:
             code.call_object(self.cls, [TupleVariable(self.items)])
+
+
+def is_plain_tuple(cls: type) -> bool:
+    """Whether `tuple.__new__` makes an instance. It refuses a struct sequence."""
+    return lookup_type(cls, "_fields") is not MISSING
 
 
 def overrides_sequence(cls: type) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from capture.variables.core.base import ObservedException, Variable
     from capture.variables.core.exception import ExceptionVariable
     from capture.variables.iterators.generator import GeneratorVariable
+    from capture.variables.objects.new_class import NewClassVariable
     from capture.variables.tensors.tensor import TensorVariable
     from codegen.fake.fake import FakeMode
     from guards.guard_set import GuardSet
@@ -49,6 +50,7 @@ class Output(Protocol):
     root_step: int
     printed: list[Variable]
     generators: list[GeneratorVariable]
+    new_classes: list[NewClassVariable]
 
     @property
     def fake_mode(self) -> FakeMode: ...

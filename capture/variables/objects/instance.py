@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.containers.named_tuple import NamedTupleVariable, field_names, overrides_sequence
+from capture.variables.containers.named_tuple import overrides_sequence
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.core.constant import fold
 from capture.variables.core.exception import ExceptionVariable, raise_new, raise_python
 from capture.variables.core.makers import makes
-from capture.variables.core.wrap import wrap
 from capture.variables.objects.exception_group import make_group
 from capture.variables.objects.native_base import native_base, new_base_value
 from capture.variables.objects.type_object import INSTANCE_RULES, ClassVariable
@@ -100,14 +99,11 @@ def _is_plain_named_tuple(cls: type) -> bool:
 def _make_named_tuple(
     tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    fields = field_names(cls.cls)
-    values = dict(zip(fields, args)) | kwargs
-    for name, default in getattr(cls.cls, "_field_defaults", {}).items():
-        if name not in values:
-            values[name] = wrap(tx.output, default, None)
-    if len(args) > len(fields) or set(values) != set(fields):
+    """What the generated `__new__` does: its defaults may be replaced."""
+    if lookup_type(cls.cls, "__init__") is not object.__init__:
         raise GraphBreak("call", value=cls)
-    return NamedTupleVariable([values[n] for n in fields], cls.cls)
+    tx.output.guarding.class_entry(cls, cls.cls, "__init__")
+    return cls.get_attr(tx, "__new__").call(tx, [cls, *args], kwargs)
 
 
 def _named_tuple_base(cls: type) -> type:

@@ -17,8 +17,10 @@ from __future__ import annotations
 import abc
 import builtins
 import collections
+import contextlib
 import functools
 import types
+import typing
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
@@ -37,6 +39,7 @@ from capture.variables.core.exception import raise_python
 from capture.variables.core.rules import rule
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
+from guards.sources import HEAP_TYPE
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -54,9 +57,21 @@ class NewClassVariable(ClassVariable):
         super().__init__(cls, None)
         self.born = tx.output.root_step
         tx.output.objects.remember(cls, self)
+        tx.output.new_classes.append(self)
 
     def real_value(self) -> Any:
         return self.cls
+
+    def has_known_base(self) -> bool:
+        """Whether a class outside of the frame knows the new class by `__subclasses__()`."""
+        bases = self.cls.__bases__
+        return any(base.__flags__ & HEAP_TYPE and base not in (typing.Generic, abc.ABC) for base in bases)
+
+    def leave_bases(self) -> None:
+        """Take the stand-in out of the program's `__subclasses__()`. It lives until the next collection."""
+        if self.has_known_base() and type(self.cls) is type:
+            with contextlib.suppress(TypeError):  # the bases have another layout: then only the end helps
+                self.cls.__bases__ = (ValueStandIn,)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__annotations__" and name in vars(self.cls):

@@ -30,15 +30,16 @@ from capture.variables.core.class_lookup import (
     lookup_type,
     note_pending,
 )
-from capture.variables.core.constant import ConstantVariable, fold
+from capture.variables.core.constant import NONE, ConstantVariable, fold
 from capture.variables.core.exception import raise_new
-from capture.variables.core.makers import makes
+from capture.variables.core.makers import make, makes
 from capture.variables.core.rules import CALLS
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.objects.class_dict import ClassDictVariable
 from capture.variables.objects.user_object import answer_of_bool
 from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
+from guards.properties.class_relatives import bases_are
 from guards.sources import CLASS_NAMES, HEAP_TYPE, AttrSource, ClassNameSource, TypeAttrSource
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 
 IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: `int.x = 1` raises
 CLASS_CONSTANTS = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
-
+#: what `type` says of the bases of a class
+CLASS_RELATIONS = frozenset(("__mro__", "__bases__", "__base__"))
 
 #: Pairs (applies(class), make(tx, class, args, kwargs)). The first rule that applies makes the instance.
 INSTANCE_RULES: list[tuple[Any, Any]] = []
@@ -87,8 +89,8 @@ class ClassVariable(Variable):
             return self._constant(tx, name)
         if name == "__class__":
             return wrap_class(tx.output, type(self.cls))
-        if name in ("__mro__", "__bases__"):
-            return TupleVariable([wrap_class(tx.output, c) for c in getattr(self.cls, name)])
+        if name in CLASS_RELATIONS:
+            return self._relation(tx, name)
         if name == "__dict__":
             return ClassDictVariable(self)
         reader = self.meta_entry(tx, "__getattribute__")
@@ -127,6 +129,16 @@ class ClassVariable(Variable):
             return call_descriptor(tx, self, self.cls, found, name)
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
+    def _relation(self, tx: Interpreter, name: str) -> Variable:
+        """The bases, or the order of look-up. The program may give a class other bases."""
+        tx.output.guarding.bases(self, self.cls)
+        if self.source is not None and self.cls.__flags__ & HEAP_TYPE:
+            tx.output.guarding.state(*bases_are(self.cls))
+        found = type.__dict__[name].__get__(self.cls)
+        if name == "__base__":
+            return NONE if found is None else wrap_class(tx.output, found)
+        return TupleVariable([wrap_class(tx.output, cls) for cls in found])
+
     def _constant(self, tx: Interpreter, name: str) -> Variable:
         if self.source is None or not self.cls.__flags__ & HEAP_TYPE:
             return ConstantVariable(getattr(self.cls, name))
@@ -145,6 +157,8 @@ class ClassVariable(Variable):
             raise raise_new(AttributeError, f"type object '{self.cls.__name__}' has no attribute '{name}'")
         if isinstance(meta, types.FunctionType):
             return BoundMethodVariable(class_value(tx, self.metaclass(tx), meta, name), self)
+        if isinstance(meta, types.MethodDescriptorType) and meta.__objclass__ is type:
+            return make(types.MethodDescriptorType, self, meta, name)
         if lookup_type(type(meta), "__get__") is MISSING:
             return class_value(tx, self.metaclass(tx), meta, name)
         raise GraphBreak("property", name=name, value=self)
@@ -226,15 +240,15 @@ class ClassVariable(Variable):
             if isinstance(made, GeneratorVariable):
                 made.kind = self.cls
             return made
-        for applies, make in INSTANCE_RULES:
+        for applies, maker in INSTANCE_RULES:
             if applies(self.cls):
-                return make(tx, self, args, kwargs)
+                return maker(tx, self, args, kwargs)
         raise GraphBreak("call", value=self)
 
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if name in ("mro", "__subclasses__", "__instancecheck__", "__subclasscheck__"):
+        if name in ("__instancecheck__", "__subclasscheck__"):
             raise GraphBreak("method", name=name, value=self)
         return super().call_method(tx, name, args, kwargs)
 

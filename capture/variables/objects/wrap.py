@@ -34,7 +34,7 @@ from capture.variables.text.rules import ExpressionVariable
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.kernel.errors import UnsupportedTensor
 from guards.lookup import instance_dict, isinstance_raw
-from guards.sources import ConstantSource, Source
+from guards.sources import ConstantSource, Source, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Output
@@ -49,7 +49,8 @@ def wrap_python_module(output: Output, value: types.ModuleType, source: Source |
 
 def wrap_type(output: Output, value: type, source: Source | None) -> Variable:
     guard_identity(output, value, source)
-    return ClassVariable(value, ConstantSource(value))
+    weak = isinstance(source, WeakrefSource)  # the guards must not keep this class alive
+    return ClassVariable(value, source if weak else ConstantSource(value))
 
 
 def wrap_enum(output: Output, value: Any, source: Source | None) -> Variable:

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.function import BoundMethodVariable, UserFunctionVariable
+from capture.variables.callables.generic_alias import GenericAliasVariable
 from capture.variables.callables.native_method import UnboundMethodVariable
 from capture.variables.containers.lists import DequeVariable, ListVariable
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.containers.sets import SetVariable
+from capture.variables.containers.views import DictViewVariable
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error, refusal, string_method
@@ -27,6 +30,7 @@ from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.text.size_text import is_open, text_of
+from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +42,10 @@ def to_text(tx: Interpreter, value: Variable) -> str:
     """`str(value)`."""
     if isinstance(value, ExceptionVariable):
         return value.text(tx)
+    value = _plain_text(value)
+    written = value.dunder(tx, "__str__", []) if isinstance(value, ClassVariable) else None
+    if written is not None:
+        return _written_text(written, "__str__")
     if isinstance(value, ObjectVariable):
         for name in ("__str__", "__repr__"):
             if value.has_class_attribute(name, below=object):
@@ -53,7 +61,9 @@ def to_repr(tx: Interpreter, value: Variable) -> str:
     if isinstance(value, ExceptionVariable):
         return value.representation(tx)
     value = _plain_text(value)
-    if isinstance(value, ObjectVariable) and value.has_class_attribute("__repr__", below=object):
+    if isinstance(value, ObjectVariable):
+        if not value.has_class_attribute("__repr__", below=object):  # the text has the object's address
+            raise GraphBreak("builtin", name="repr", value=value)
         return _written_text(value.call_method(tx, "__repr__", [], {}), "__repr__")
     try:
         return repr(_printable(tx, value))
@@ -114,12 +124,9 @@ INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", 
 
 def _real_printable(tx: Interpreter, value: Variable) -> object:
     value = value.plain_argument()
-    if isinstance(value, ClassVariable):
-        return value.cls
-    if isinstance(
-        value, (BuiltinVariable, UnboundMethodVariable)
-    ):  # a guard fixes its identity, and so the address in its text
-        return value.real_value()
+    written = next((text for kind, text in TEXTS if isinstance(value, kind)), None)
+    if written is not None:
+        return written(tx, value)
     if isinstance(value, (ObjectVariable, ExceptionVariable)):
         return _Text(to_repr(tx, value))
     if isinstance(value, ListVariable):
@@ -138,6 +145,59 @@ def _real_printable(tx: Interpreter, value: Variable) -> object:
     if isinstance(value, SetVariable):
         return _text_of_set(tx, value)
     return value.as_constant()
+
+
+def _text_of_class(tx: Interpreter, value: Any) -> object:
+    """A metaclass may write the text. If not, it has the names of the class, which the program may change."""
+    written = value.dunder(tx, "__repr__", [])
+    if written is not None:
+        return _Text(_written_text(written, "__repr__"))
+    value.get_attr(tx, "__module__")
+    value.get_attr(tx, "__qualname__")
+    return value.cls
+
+
+def _text_of_function(tx: Interpreter, value: Any) -> object:
+    """The guard on the identity fixes the address in the text."""
+    tx.output.guarding.identity(value, value.function)
+    value.get_attr(tx, "__qualname__")
+    return value.function
+
+
+def _text_of_method(tx: Interpreter, value: Any) -> object:
+    name = value.function.get_attr(tx, "__qualname__").as_constant()
+    return _Text(f"<bound method {name} of {to_repr(tx, value.owner)}>")
+
+
+def _text_of_alias(tx: Interpreter, value: Any) -> object:
+    for part in (value.alias.__origin__, *value.alias.__args__):
+        held = tx.wrap(part, ConstantSource(part))
+        if isinstance(held, (ClassVariable, GenericAliasVariable)):
+            _printable(tx, held)
+        elif not held.is_constant():
+            raise GraphBreak("builtin", name="repr", value=value)
+    return value.alias
+
+
+def _text_of_view(tx: Interpreter, value: Any) -> object:
+    items = ", ".join(repr(_printable(tx, item)) for item in value.unpack(tx))
+    return _Text(f"{value.python_type().__name__}([{items}])")
+
+
+def _text_with_fixed_address(tx: Interpreter, value: Any) -> object:
+    """A guard fixes the identity, and so the address in the text."""
+    return value.real_value()
+
+
+#: class of variables -> its text
+TEXTS: tuple[tuple[Any, Callable[[Interpreter, Any], object]], ...] = (
+    (ClassVariable, _text_of_class),
+    (UserFunctionVariable, _text_of_function),
+    (BoundMethodVariable, _text_of_method),
+    (GenericAliasVariable, _text_of_alias),
+    (DictViewVariable, _text_of_view),
+    ((BuiltinVariable, UnboundMethodVariable), _text_with_fixed_address),
+)
 
 
 def _text_of_set(tx: Interpreter, value: Any) -> object:

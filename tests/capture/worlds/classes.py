@@ -110,6 +110,41 @@ ROWS: list[tuple[str, str, str]] = [
     ("attribute_of_a_partial",
      "import functools\np = functools.partial(torch.add, 1)\ndef f(): return p(X), getattr(p, 'extra', 0)",
      "p.extra = 5"),
+    ("subclass_appears", "class A: pass\nclass B(A): pass\ndef f(): return X + len(A.__subclasses__())",
+     "class C(A): pass"),
+    ("subclass_replaced",
+     "class A: pass\nclass B(A): k = 1\ndef f(): return X + sum(c.k for c in A.__subclasses__())",
+     "import gc\ndel B\ngc.collect()\nclass B(A): k = 5"),
+    ("bases_replaced", "class A: pass\nclass B: pass\nclass C(A): pass\n"
+     "def f(): return X + 1, C.__bases__[0].__name__, C.__base__.__name__", "C.__bases__ = (B,)"),
+    ("order_of_lookup_changes", "class A: pass\nclass B(A): pass\nclass C(A): pass\n"
+     "def f(): return X + len(C.__mro__), [c.__name__ for c in C.mro()]", "C.__bases__ = (B,)"),
+    ("bases_change_below_one_order", "class A: pass\nclass B(A): pass\nclass C(B, A): pass\n"
+     "def f(): return X + len(C.__bases__)", "C.__bases__ = (B,)"),
+    ("class_renamed", "class A: pass\ndef f(): return X + 1, str(A), repr([A])", "A.__qualname__ = 'Other'"),
+    ("class_moved", "class A: pass\ndef f(): return X + 1, f'{A}'", "A.__module__ = 'elsewhere'"),
+    ("text_of_a_metaclass", "class M(type):\n  def __repr__(c): return 'm'\nclass A(metaclass=M): pass\n"
+     "def f(): return X + 1, str(A)", "M.__str__ = lambda c: 's'"),
+    ("function_renamed", "def g(): pass\ndef f(): return X + 1, str(g)[:20]", "g.__qualname__ = 'other'"),
+    ("function_replaced_in_a_text",
+     "def g(): pass\nsame = g\ndef f(): return X + 1, str(g) == str(same), repr([g])[:12]",
+     "def g(): pass"),
+    ("default_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b', defaults=[1])\n"
+     "def f(): return X + P(1).b, P(2)", "P.__new__.__defaults__ = (7,)"),
+    ("field_defaults_of_a_named_tuple",
+     "import collections\nP = collections.namedtuple('P', 'a b', defaults=[1])\n"
+     "def f(): return X + P(1).b, P._field_defaults", "P._field_defaults['b'] = 9"),
+    ("make_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b')\np = P(1, 2)\n"
+     "def f(): return X + 1, p._make([3, 4]), p._replace(a=9)",
+     "P._make = classmethod(lambda c, v: ('made', *v))"),
+    ("replace_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b')\np = P(1, 2)\n"
+     "def f(): return X + p._replace(a=9)[0]", "P._replace = lambda s, **k: (50,)"),
+    ("dict_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b')\np = P(1, 2)\n"
+     "def f(): return X + len(p._asdict())", "P._asdict = lambda s: {}"),
+    ("new_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b')\n"
+     "def f(): return X + P(1, 2)[0]", "P.__new__ = lambda c, *v: tuple.__new__(c, (40, 50))"),
+    ("fields_of_a_named_tuple", "import collections\nP = collections.namedtuple('P', 'a b')\n"
+     "def f(): return X + len(P._fields), P(1, 2)._asdict()", "P._fields = ('a', 'c')"),
 ]  # fmt: skip
 
 for name, source, change in ROWS:
