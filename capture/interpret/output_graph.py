@@ -75,6 +75,7 @@ class OutputGraph:
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made
         self.new_classes: list[NewClassVariable] = []  # those that the frame made
+        self.seen_lazy_modules: set[int] = set()  # ids of those that the frame has looked at
         self.is_broken = False  # the frame goes on after the graph
         self.root_step = 0  # the number of instructions that the captured frame has done
 

@@ -117,6 +117,8 @@ INLINED_FUNCTIONS = frozenset(
         ("torch._dynamo._trace_wrapped_higher_order_op", "TransformGetItemToIndex.__torch_function__"),
         ("torch.fx.graph_module", "GraphModule.recompile.<locals>.call_wrapped"),
         ("torch.fx.graph_module", "_WrappedCall.__call__"),
+        ("torch.fx._symbolic_trace", "is_fx_symbolic_tracing"),
+        ("torch.fx._symbolic_trace", "is_fx_tracing"),
         ("torch.fx.traceback", "annotate"),
         ("torch.fx.traceback", "annotate_fn"),
         ("torch.jit", "annotate"),

@@ -76,6 +76,9 @@ class Variable:
     def python_type(self) -> type:
         raise GraphBreak("unknown_type", value=self)
 
+    def note_class_use(self, tx: Interpreter) -> None:
+        """Called where the program asks for the class."""
+
     def as_constant(self) -> Any:
         """The Python value itself, if it is a constant or a container of constants. Raises NotConstant."""
         raise NotConstant(self)
@@ -234,6 +237,9 @@ class LazyVariable(Variable):
 
     def as_constant(self) -> Any:
         return self.realize().as_constant()
+
+    def note_class_use(self, tx: Interpreter) -> None:
+        self.realize().note_class_use(tx)
 
     def is_constant(self) -> bool:
         return self.realize().is_constant()

@@ -54,6 +54,9 @@ class Output(Protocol):
 
     @property
     def fake_mode(self) -> FakeMode: ...
+
+    @property
+    def seen_lazy_modules(self) -> set[int]: ...
     @property
     def guards(self) -> GuardSet: ...
     @property

@@ -103,6 +103,7 @@ def _has_members(tx: Interpreter, value: Variable, protocol: Any) -> bool:
 @rule(isinstance)
 def _isinstance(tx: Interpreter, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
+    value.note_class_use(tx)
     if is_symbolic(value) or isinstance(value, SizeVariable):
         return _issubclass_of_type(value, kinds)
     _guard_registrations(tx, kinds)
@@ -220,4 +221,5 @@ def _type(tx: Interpreter, value: Variable, *rest: Variable, **kwargs: Variable)
         raise GraphBreak("builtin", name="type", value=value)
     if rest:
         return make_by_type(tx, value, *rest)
+    value.note_class_use(tx)
     return wrap_class(tx.output, value.python_type())

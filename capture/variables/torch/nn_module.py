@@ -21,7 +21,7 @@ from capture.variables.objects.class_rules import MARKS, has_mark
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch import module_hooks, module_polyfills
-from capture.variables.torch.lazy_module import check_initialized
+from capture.variables.torch.lazy_module import check_initialized, note_use
 from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.lookup import instance_dict
 from guards.sources import AttrSource, ConstantSource
@@ -50,9 +50,13 @@ class ModuleVariable(ObjectVariable):
         return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
+        note_use(tx, self.value, name)
         if name.endswith("_hooks"):
             tx.output.side_effects.check_hooks_known()
         return super().get_attr(tx, name)
+
+    def note_class_use(self, tx: Interpreter) -> None:
+        note_use(tx, self.value)
 
     def registered(self, tx: Interpreter, name: str) -> Variable | None:
         """The attribute that `nn.Module.__getattr__` finds. None if no registry has it."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.autograd.profiler
 from torch._library.custom_ops import CustomOpDef
+from torch.fx._symbolic_trace import is_fx_tracing_warning
 from torch.masked._ops import _combine_input_and_mask
 from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
 
@@ -141,6 +142,13 @@ def _counter_value(tx: Interpreter, value: Variable) -> Variable:
 def _numbers_of_tensors(tx: Interpreter, numbers: Variable) -> Variable:
     """A list of numbers, as in eager mode."""
     return numbers
+
+
+@rule(is_fx_tracing_warning)
+def _fx_tracing_warning(tx: Interpreter) -> Variable:
+    """`is_fx_tracing` writes a warning to torch's log, once in a process."""
+    is_fx_tracing_warning()
+    return ConstantVariable(None)
 
 
 @rule(CustomOpDef.__call__)

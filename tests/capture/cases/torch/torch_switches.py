@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch.autograd.graph import disable_saved_tensors_hooks
+from torch.fx._symbolic_trace import is_fx_tracing
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tests.capture.cases.registry import case
@@ -55,3 +56,8 @@ def members_of_an_enumeration_in_c(x):
     kind = SDPBackend.FLASH_ATTENTION
     weights = {SDPBackend.MATH: 2, SDPBackend.FLASH_ATTENTION: 3}
     return x * weights[kind], int(kind), kind.name, kind == SDPBackend.MATH, kind in (SDPBackend.MATH, kind)
+
+
+@case(1, 1)
+def tracing_by_fx(x):
+    return x + 1 if not is_fx_tracing() else x - 1

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.modules.lazy import LazyModuleMixin
-from torch.nn.parameter import UninitializedParameter
+from torch.nn.parameter import UninitializedParameter, is_lazy
 
 import capture
 from capture.report.config import config
@@ -43,8 +43,47 @@ class ByValue(Scale):
         return float(x.sum())
 
 
+class Whole(LazyModuleMixin, nn.Module):
+    """Makes its parameter in the first call; it has none that waits for a size."""
+
+    def initialize_parameters(self, x):
+        self.weight = nn.Parameter(torch.ones(x.shape[-1]))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+class OfLazyParts(LazyModuleMixin, nn.Module):
+    """Its parts are initialized by a call, which needs values: what was done without them is undone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.LazyLinear(5), nn.LazyLinear(2)
+
+    def initialize_parameters(self, x):
+        with torch.no_grad():
+            self.second(self.first(x))
+
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+
+
+def doubled_first():
+    net = nn.LazyLinear(5)
+    net.register_forward_pre_hook(lambda net, given: (torch.cat([given[0]] * 2, -1),), prepend=True)
+    return net
+
+
 def call(net, x):
     return net(x)
+
+
+def look_and_call(look):
+    def function(net, x):
+        before = look(net)
+        return torch.cat([net(x).flatten(), torch.tensor([float(before)])])
+
+    return function
 
 
 #: name -> (module, function of module and input, graphs; None: not one graph)
@@ -56,6 +95,20 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any, Any], Any], int |
     "of the user": (Scale, lambda net, x: net([x, x + 1], shift=torch.ones(4)), 1),
     "draws behind it": (lambda: nn.LazyLinear(5), lambda net, x: net(x) + torch.rand(5), 1),
     "draws before it": (lambda: nn.LazyLinear(5), lambda net, x: net(x + torch.rand(4)), None),
+    "without a lazy parameter": (Whole, call, 1),
+    "of lazy parts": (OfLazyParts, call, None),
+    "a hook in front": (doubled_first, call, None),
+    "its class": (lambda: nn.LazyLinear(5), look_and_call(lambda net: type(net) is nn.Linear), None),
+    "its bases": (lambda: nn.LazyLinear(5), look_and_call(lambda net: isinstance(net, nn.LazyLinear)), None),
+    "its class by attribute": (lambda: nn.LazyLinear(5),
+                               look_and_call(lambda net: net.__class__ is nn.Linear), None),
+    "its state": (lambda: nn.LazyLinear(5),
+                  look_and_call(lambda net: getattr(net, "has_uninitialized_params", bool)()), None),
+    "its sizes": (lambda: nn.LazyLinear(5), look_and_call(lambda net: net.in_features), None),
+    "its hooks": (lambda: nn.LazyLinear(5), look_and_call(lambda net: len(net._forward_pre_hooks)), None),
+    "its parameters": (lambda: nn.Sequential(nn.LazyLinear(5)),
+                       look_and_call(lambda net: sum(is_lazy(p) for p in net.parameters())), None),
+    "its mode": (lambda: nn.LazyLinear(5), look_and_call(lambda net: net.eval().training), 1),
     "by value": (ByValue, lambda net, x: net([x * 2], shift=1), None),
 }  # fmt: skip
 
