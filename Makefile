@@ -9,7 +9,7 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: opinfo demo quick test test-all lint format bench docs clean
+.PHONY: opinfo sanitize demo quick test test-all lint format bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
@@ -29,6 +29,10 @@ test-all: $(STAMP)
 # All of PyTorch's operator database; writes docs/operators.md. Half an hour on two cores.
 opinfo: $(STAMP)
 	$(BIN)/python scripts/opinfo.py --processes 2
+
+# The tests of the extension under the address and undefined-behaviour sanitizers of gcc.
+sanitize: $(STAMP)
+	$(BIN)/python scripts/sanitize.py
 
 lint: $(STAMP)
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE)

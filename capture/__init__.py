@@ -38,6 +38,10 @@ def _check_siblings() -> None:
 
 _check_siblings()
 
+from capture.report import versions
+
+versions.check()
+
 try:
     import _capture
 except ImportError:  # the extension is not built: its twin is enough for hook="settrace"

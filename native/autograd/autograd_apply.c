@@ -20,15 +20,36 @@
 
 /* --- things held while an exception may pass --------------------------------------------------------- */
 
+static void unlock(pthread_mutex_t **mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
+static void release_gil(PyGILState_STATE *state)
+{
+    PyGILState_Release(*state);
+}
+
 typedef struct {
     TensorPointer few[FEW], *items;
     int64_t count;
 } Tensors;
 
+/* Takes the GIL. Throws MemoryError. */
+static void throw_no_memory(void)
+{
+    PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
+    PyErr_NoMemory();
+    throw_python_error();
+}
+
+/* May throw. */
 static void tensors_start(Tensors *tensors, int64_t capacity)
 {
     tensors->count = 0;
     tensors->items = capacity <= FEW ? tensors->few : malloc((size_t)capacity * sizeof(TensorPointer));
+    if (tensors->items == NULL) {
+        throw_no_memory();
+    }
 }
 
 static void tensors_end(Tensors *tensors)
@@ -41,15 +62,6 @@ static void tensors_end(Tensors *tensors)
     if (tensors->items != tensors->few) {
         free(tensors->items);
     }
-}
-
-static void unlock(pthread_mutex_t **mutex)
-{
-    pthread_mutex_unlock(*mutex);
-}
-static void release_gil(PyGILState_STATE *state)
-{
-    PyGILState_Release(*state);
 }
 
 typedef struct {
@@ -386,11 +398,16 @@ static int run_backward(Node *node, bool whole, Objects *arguments, Objects *out
     return 0;
 }
 
+/* May throw. */
 static void give_grads(const TrainingFunction *function, const Objects *grads, TensorVector *out)
 {
-    size_t count = (size_t)function->nwanted;
-    out->begin = autograd_symbols.allocate((count > 0 ? count : 1) * sizeof(TensorPointer));
-    out->end = out->capacity = out->begin + count;
+    size_t count = (size_t)function->nwanted, capacity = count > 0 ? count : 1;
+    TensorPointer *memory = allocate_for_torch(capacity * sizeof(TensorPointer));
+    if (memory == NULL) {
+        PyErr_NoMemory();
+        throw_python_error();
+    }
+    *out = (TensorVector){memory, memory + count, memory + capacity};
     for (size_t i = 0; i < count; i++) {
         PyObject *grad = grads->items[function->wanted[i]];
         out->begin[i] = no_tensor;

@@ -44,8 +44,24 @@ static const struct {
     {CPU, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", (void **)&autograd_symbols.saved_hooks},
     {CPU, "_ZN5torch8autograd11AnomalyMode8_enabledE", (void **)&autograd_symbols.anomaly_mode},
     {CPU, "aoti_torch_assign_tensors", (void **)&autograd_symbols.assign},
-    {"libstdc++.so.6", "_Znwm", (void **)&autograd_symbols.allocate},
 };
+
+/* The operator new whose operator delete torch's destructors call. The linker looks for a name that
+ * libtorch_cpu uses among what the process has loaded first (an allocator, a sanitizer), then among the
+ * library's own dependencies. */
+static void *allocator(void *library, const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    return found != NULL ? found : dlsym(library, name);
+}
+
+static bool find_allocators(void)
+{
+    void *library = dlopen(CPU, RTLD_NOLOAD | RTLD_LAZY);
+    autograd_symbols.new_or_null = allocator(library, "_ZnwmRKSt9nothrow_t");
+    autograd_symbols.delete_memory = allocator(library, "_ZdlPv");
+    return autograd_symbols.new_or_null != NULL && autograd_symbols.delete_memory != NULL;
+}
 
 static bool find_symbols(void)
 {
@@ -60,7 +76,7 @@ static bool find_symbols(void)
             return false;
         }
     }
-    return true;
+    return find_allocators();
 }
 
 /* --- a real node ------------------------------------------------------------------------------------- */

@@ -114,10 +114,18 @@ typedef struct {
     uint64_t (*next_sequence)(void), (*thread)(void);
     const void *(*saved_hooks)(void);
     const bool *anomaly_mode;
-    int (*assign)(const void *from, void *to); /* *to = *from, of at::Tensor */
-    void *(*allocate)(size_t);                 /* operator new */
+    int (*assign)(const void *from, void *to);         /* *to = *from, of at::Tensor */
+    void *(*new_or_null)(size_t, const char *nothrow); /* operator new that does not throw */
+    void (*delete_memory)(void *);
 } AutogradSymbols;
 extern AutogradSymbols autograd_symbols;
+
+/* Memory that torch's destructors free; NULL where there is none. */
+static inline void *allocate_for_torch(size_t bytes)
+{
+    return autograd_symbols.new_or_null(bytes, "an argument that nobody reads");
+}
+
 extern size_t saved_bytes; /* sizeof(SavedVariable) */
 extern void *plain_meta;   /* the vtable of AutogradMeta: of tensors that are no views */
 extern TensorPointer no_tensor;

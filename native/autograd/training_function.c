@@ -80,10 +80,48 @@ static bool is_ordinary(const TrainingFunction *function, PyObject *const *args,
 
 /* --- the node ---------------------------------------------------------------------------------------- */
 
+static size_t bytes_to_save(const TrainingFunction *function)
+{
+    return (size_t)(function->nsaved_arguments + function->nsaved_results) * saved_bytes;
+}
+
+static void free_node(Node *node)
+{
+    free(node->metadata);
+    autograd_symbols.delete_memory(node->saved);
+    autograd_symbols.delete_memory(node->edges);
+    autograd_symbols.delete_memory(node);
+}
+
+/* All memory that a node needs, before any tensor knows it: then nothing can fail. NULL: there is none. */
+static Node *allocate_node(const TrainingFunction *function)
+{
+    Node *node = allocate_for_torch(sizeof(Node));
+    if (node == NULL) {
+        return NULL;
+    }
+    memset(node, 0, sizeof(Node));
+    size_t count = (size_t)function->ndifferentiable, bytes = bytes_to_save(function);
+    bool many = count > FEW_METADATA, saves = bytes > 0;
+    node->metadata = many ? malloc(count * METADATA_BYTES) : NULL; /* freed by SmallVector */
+    node->edges = allocate_for_torch((size_t)function->nwanted * sizeof(Edge));
+    node->saved = saves ? allocate_for_torch(bytes + saved_bytes) : NULL; /* one more: the Progress */
+    if (node->edges == NULL || (many && node->metadata == NULL) || (saves && node->saved == NULL)) {
+        free_node(node);
+        return NULL;
+    }
+    node->metadata = many ? node->metadata : node->few_metadata;
+    node->metadata_capacity = many ? (uint32_t)count : FEW_METADATA;
+    return node;
+}
+
 static Node *new_node(TrainingFunction *function)
 {
-    Node *node = autograd_symbols.allocate(sizeof(Node));
-    memset(node, 0, sizeof(Node));
+    Node *node = allocate_node(function);
+    if (node == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
     node->vtable = autograd_vtable();
     node->references = 1ull << 32 | 1;
     node->sequence = autograd_symbols.next_sequence();
@@ -91,8 +129,6 @@ static Node *new_node(TrainingFunction *function)
     node->retains_grad_hooks.buckets = &node->retains_grad_hooks.single;
     node->retains_grad_hooks.nbuckets = 1;
     node->retains_grad_hooks.load = 1.0f;
-    node->metadata = node->few_metadata;
-    node->metadata_capacity = FEW_METADATA;
     node->function = function;
     if (__atomic_fetch_add(&function->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
         Py_INCREF(function);
@@ -103,7 +139,6 @@ static Node *new_node(TrainingFunction *function)
 static void add_edges(Node *node, PyObject *const *args)
 {
     const TrainingFunction *function = node->function;
-    node->edges = autograd_symbols.allocate((size_t)function->nwanted * sizeof(Edge));
     node->edges_end = node->edges_capacity = node->edges + function->nwanted;
     for (int64_t i = 0; i < function->nwanted; i++) {
         Edge *edge = &node->edges[i];
@@ -126,10 +161,6 @@ static void join_results(Node *node, PyObject *const *results)
 {
     const TrainingFunction *function = node->function;
     uint32_t count = (uint32_t)function->ndifferentiable;
-    if (count > FEW_METADATA) {
-        node->metadata = malloc(count * METADATA_BYTES); /* freed by SmallVector */
-        node->metadata_capacity = count;
-    }
     node->references = 1ull << 32 | count;
     node->nmetadata = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -142,12 +173,11 @@ static void join_results(Node *node, PyObject *const *results)
 static void save(Node *node, PyObject *const *args, PyObject *const *given)
 {
     const TrainingFunction *function = node->function;
-    size_t bytes = (size_t)(function->nsaved_arguments + function->nsaved_results) * saved_bytes;
+    size_t bytes = bytes_to_save(function);
     if (bytes == 0) {
         return;
     }
-    node->saved = node->saved_end =
-        autograd_symbols.allocate(bytes + saved_bytes); /* one more: the Progress */
+    node->saved_end = node->saved;
     node->saved_capacity = node->saved + bytes + saved_bytes;
     *(Progress *)(node->saved + bytes) = (Progress){0, 0};
     for (int64_t i = 0; i < function->nsaved_arguments; i++, node->saved_end += saved_bytes) {
@@ -198,6 +228,9 @@ static PyObject *join(TrainingFunction *function, PyObject *const *args, PyObjec
         return PyErr_Occurred() ? NULL : wrap_in_python(function, args, given);
     }
     Node *node = new_node(function);
+    if (node == NULL) {
+        return NULL;
+    }
     add_edges(node, args);
     join_results(node, given);
     save(node, args, given); /* after join_results: the results know their node */

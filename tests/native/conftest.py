@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,12 @@ import _capture
 import pytest
 
 ROOT = Path(__file__).parents[2]
+#: A process of Python under the sanitizers needs what scripts/sanitize.py has set.
+SANITIZER = {
+    name: os.environ[name]
+    for name in ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "PYTHONMALLOC")
+    if name in os.environ
+}
 
 
 class Hook:
@@ -75,7 +82,7 @@ def in_process() -> Callable[..., str]:
         done = subprocess.run(
             [sys.executable, "-X", "faulthandler", "-c", program],
             cwd=ROOT,
-            env={"PATH": "/usr/bin:/bin", **environment},
+            env={"PATH": "/usr/bin:/bin", **SANITIZER, **environment},
             capture_output=True,
             text=True,
             timeout=120,

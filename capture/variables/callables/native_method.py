@@ -17,7 +17,7 @@ from capture.variables.containers import subclass_polyfills
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Variable
-from capture.variables.core.class_lookup import note_pending
+from capture.variables.core.class_lookup import lookup_type, note_pending
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import make, makes
@@ -292,6 +292,9 @@ class ClassMethodVariable(Variable):
         handler = CALLS.get(function)
         if handler is not None:
             return handler(tx, *args, **kwargs)
+        handler = CALLS.get(lookup_type(self.owner.cls, self.name))
+        if handler is not None:  # a rule for a class method gets the class, whichever it is
+            return handler(tx, self.owner, *args, **kwargs)
         if self.name == "__new__" and args and args[0].as_class() is not None:
             return make(object, tx, function.__self__, args[0], args[1:], kwargs)
         return tx.call_pure(function, args, kwargs)

@@ -18,16 +18,17 @@ from capture.policy import function_kinds
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import BoundMethodVariable, CellVariable, UserFunctionVariable
 from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
-from capture.variables.callables.native_method import UnboundMethodVariable
+from capture.variables.callables.native_method import ClassMethodVariable, UnboundMethodVariable
 from capture.variables.callables.partial import PartialVariable
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.core.base import LazyVariable, Variable, realize
+from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
 from capture.variables.core.opaque import OpaqueVariable
-from capture.variables.core.rules import lookup
-from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type, wrap, wraps
+from capture.variables.core.rules import CALLS, lookup
+from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type, wrap, wrap_class, wraps
 from capture.variables.numbers.random_draws import DrawFunction, bounds_of
 from capture.variables.objects.wrap import wrap_object
 from capture.variables.tensors.tensor_descriptor import AccessorVariable, TensorDescriptorVariable
@@ -79,11 +80,26 @@ def wrap_builtin(output: Output, value: Any, source: Source | None) -> Variable:
     ):
         return wrap_builtin_method(output, value, source)
     guard_identity(output, value, source)
+    if isinstance(owner, type) and _has_class_method_rule(owner, value):
+        bound: Any = wrap_class(output, owner)
+        method = ClassMethodVariable(bound, value.__name__)
+        method.source = source
+        return method
     if isinstance(value, functools._lru_cache_wrapper):
         return CachedFunctionVariable(value, ConstantSource(value))
     if lookup(value) is None and function_kinds.kind_of(value) is not None:
         return TorchFunctionVariable(value, source)
     return BuiltinVariable(value, source)
+
+
+def _has_class_method_rule(owner: type, value: Any) -> bool:
+    """Whether a rule knows the class method in C that `value` binds to its class: `f = Scaled.apply`."""
+    entry = lookup_type(owner, value.__name__)
+    return (
+        isinstance(entry, types.ClassMethodDescriptorType)
+        and entry in CALLS
+        and entry.__get__(None, owner) == value
+    )
 
 
 def wrap_draw_function(output: Output, value: Any, source: Source | None) -> Variable:

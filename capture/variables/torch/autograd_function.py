@@ -64,7 +64,11 @@ def _named(call: Any, cls: type) -> Any:
     return call
 
 
-@rule(Function.apply.__func__)  # type: ignore[attr-defined]
+#: Up to torch 2.13 a class method in Python; from 2.14 on one in C, which is its own entry of the class.
+APPLY = vars(Function)["apply"]
+
+
+@rule(getattr(APPLY, "__func__", APPLY))
 def _apply(tx: Interpreter, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     assert isinstance(function, ClassVariable)
     if kwargs or issubclass(function.cls, torch.autograd.function.InplaceFunction):

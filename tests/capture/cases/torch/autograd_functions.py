@@ -76,6 +76,14 @@ def custom_function(x):
     return Scaled.apply(x + 1, 3.0).relu()
 
 
+scale = Scaled.apply
+
+
+@case(graphs=1, ops=4, args=one_leaf)
+def custom_function_under_another_name(x):
+    return scale(x + 1, 3.0).relu()
+
+
 @case(graphs=3, ops=9, args=one_leaf)
 def custom_function_gradients(x):
     return value_and_gradients(Scaled.apply(x + 1, 3.0).relu(), x)
