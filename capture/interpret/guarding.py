@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from capture.process import function_modes, process_flags
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.objects.type_object import ClassVariable
-from capture.variables.operations.equality import equals_others, names_objects
+from capture.variables.operations.equality import equals_others, names_objects, objects_named
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.attributes import ClassLacksGuard, NoAttributeGuard
@@ -38,7 +38,7 @@ from guards.sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from collections.abc import Set as AbstractSet
 
     from capture.interpret.output_graph import OutputGraph
@@ -66,10 +66,39 @@ class Guarding:
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
         self.guards = output.guards
+        #: collections whose keys of a class are in `_hashed`, with their sizes
+        self._compared: dict[tuple[int, type], tuple[Collection[Any], int]] = {}
+        self._hashed: dict[type, dict[Source, None]] = {}  # the places of objects that are keys, by class
         self._class_entries: dict[tuple[int, str], type] = {}  # those with a guard; keeps the classes alive
 
     def forget(self) -> None:
         self._class_entries.clear()
+        self._hashed.clear()
+        self._compared.clear()
+
+    def key_object(self, variable: Variable, among: Collection[Any]) -> None:
+        """The object is compared with the keys of a dict or set: it is none of the others there."""
+        kind, place = variable.python_type(), variable.found_at
+        if place is None or isinstance(place, ConstantSource):
+            return
+        self._hashed.setdefault(kind, {})[place] = None
+        known, size = self._compared.get((id(among), kind), (None, 0))
+        if known is among and size == len(among):
+            return
+        others = (named for key in among for named in objects_named(key))
+        for other in (other for other in others if other.python_type() is kind):
+            if isinstance(other.found_at, ConstantSource):
+                self.identity(variable, self.output.objects.object_of(variable))
+                return
+            if other.found_at is not None:
+                self._hashed[kind][other.found_at] = None
+        self._compared[id(among), kind] = among, len(among)
+
+    def hashed_objects(self) -> None:
+        fixed = {guard.source for guard in self.guards if isinstance(guard, IdentityGuard)}
+        for places in self._hashed.values():
+            if len(places) > 1 and not fixed.issuperset(places):
+                self.guards.add(DistinctObjectsGuard.of(list(places)))
 
     def same_object(self, first: Source, second: Source) -> None:
         if isinstance(first, ConstantSource):
@@ -79,6 +108,16 @@ class Guarding:
             self.guards.add(IdentityGuard.of(first, second.value))
         else:
             self.guards.add(SameObjectGuard.of(first, second))
+
+    def same_constant(self, first: Variable, second: Variable, same: bool) -> None:
+        """Whether two equal constants are one object. The guards on their values do not say that."""
+        places = [v.found_at or ConstantSource(v.as_constant()) for v in (first, second)]
+        if all(isinstance(place, ConstantSource) for place in places):
+            return
+        if same:
+            self.same_object(*places)
+        else:
+            self.guards.add(DistinctObjectsGuard.of(places))
 
     def distinct(self, first: Variable, second: Variable) -> None:
         """The places of two variables hold two objects. A constant has a guard on its value, and a new object

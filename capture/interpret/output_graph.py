@@ -198,6 +198,7 @@ class OutputGraph:
         ]
         if len(tensors) > 1:
             self.guards.add(SharedStorageGuard.of([s for s, _ in tensors], [t for _, t in tensors]))
+        self.guarding.hashed_objects()
         self.guarding.changed_objects(self.objects.with_variables(), self.side_effects.changed_sources())
         return self.guards
 

@@ -41,7 +41,10 @@ class Recipe:
             return variable.add_to_recipe(self)
         if isinstance(variable.source, ConstantSource):
             return self.constant(variable.source.value)
-        self.program.append(("slot", variable.source))
+        return self.slot(variable.source)
+
+    def slot(self, source: Source) -> bool:
+        self.program.append(("slot", source))
         return True
 
     def constant(self, value: Any) -> bool:

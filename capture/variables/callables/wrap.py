@@ -110,7 +110,9 @@ def wrap_draw_function(output: Output, value: Any, source: Source | None) -> Var
 def wrap_builtin_method(output: Output, value: Any, source: Source | None) -> Variable:
     """A variable of `[].append` and similar values: a method in C, bound to an existing object."""
     if source is None or isinstance(source, ConstantSource):
-        return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
+        made = ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
+        made.source = source
+        return made
     if is_literal(value.__self__):
         guard_identity(output, value, source)
         return ConstantMethod(ConstantVariable(value.__self__), value.__name__)

@@ -24,7 +24,7 @@ from capture.variables.containers.set_table import SetTable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.containers.views import MappingProxyVariable
 from capture.variables.core.base import LazyVariable, Variable
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.constant import ConstantVariable, holds_nan
 from capture.variables.core.makers import constant
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import (
@@ -129,7 +129,7 @@ def dict_of(output: Output, value: Any, base: type, source: Source | None) -> Di
 def _dict_entries(output: Output, value: Any, source: Source | None) -> dict[Any, tuple[Variable, Variable]]:
     entries: dict[Any, tuple[Variable, Variable]] = {}
     for position, (key, item) in enumerate(dict_items(value)):
-        if is_guardable_constant(key) and not _is_mixed(key):
+        if is_guardable_constant(key) and not _is_mixed(key) and not holds_nan(key):
             key_variable = constant(key)
             held = (
                 LazyVariable(output, item, DictItemSource(source, key))
@@ -183,6 +183,8 @@ def set_of(output: Output, value: Any, base: Any, source: Source | None) -> Vari
         return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")
     if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
         return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
+    if any(map(holds_nan, items)):
+        return OpaqueVariable(value, source, "iterate", value="a set with a NaN, which equals only itself,")
     if source is not None:
         output.guards.add(SetContentsGuard.of(source, value))
     entries: dict[Any, Variable] = {}

@@ -71,6 +71,11 @@ class Variable:
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
 
+    @property
+    def found_at(self) -> Source | None:
+        """Where the existing object is found. None if the frame made the object."""
+        return self.source
+
     # --- the value ---
 
     def python_type(self) -> type:

@@ -15,17 +15,18 @@ import numpy as np
 import torch
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import NotConstant, ObservedException, Variable
+from capture.variables.core.base import NotConstant, ObservedException, Variable, realize
 from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.exception import raise_python
 from capture.variables.core.makers import constant, make, makes_constant
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import guard_identity, wrap_class, wraps
 from guards.kinds.constants import ConstantGuard
+from guards.kinds.identity import IdentityGuard
 from guards.sources import AttrSource, ConstantSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from capture.output.python_code import PythonCode
     from capture.output.result_recipe import Recipe
@@ -42,6 +43,18 @@ NUMPY_CONSTANTS: tuple[type, ...] = (np.dtype, np.generic)
 
 def is_literal(value: Any) -> bool:
     return type(value) in LITERALS or type(value) in TORCH_CONSTANTS or isinstance(value, enum.Enum)
+
+
+ONLY_ONE = frozenset(
+    (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
+)
+
+
+def is_only_one(value: Any) -> bool:
+    """Whether no other object has this value."""
+    if type(value) is int:
+        return -5 <= value <= 256
+    return type(value) in ONLY_ONE or isinstance(value, enum.Enum)
 
 
 def is_long(value: int) -> bool:
@@ -64,14 +77,29 @@ def string_method(name: str) -> Callable[[Callable[..., Variable]], Callable[...
 @makes_constant(*LITERALS)
 @makes_constant(*TORCH_CONSTANTS, *NUMPY_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo, subclasses=True)
 class ConstantVariable(Variable):
-    """One immutable literal. Its identity is kept only where the language keeps it (None, enum members)."""
+    """One immutable literal.
+
+    It has no source, because a guard compares the value, not the object. `existing` is the place of the
+    object, if the program may tell the object from others of this value.
+    """
 
     one_per_object = False
     built_once = False
+    existing: Source | None = None
+    guards: Any = None  # those of the output graph, where `existing` is set
 
     def __init__(self, value: Any, source: Source | None = None) -> None:
         super().__init__(source)
         self.value = value
+
+    @property
+    def found_at(self) -> Source | None:
+        return self.source or self.existing
+
+    def fix_identity(self) -> None:
+        """Guard that the place holds this very object."""
+        if self.existing is not None:
+            self.guards.add(IdentityGuard.of(self.existing, self.value))
 
     def python_type(self) -> type:
         return type(self.value)
@@ -136,10 +164,13 @@ class ConstantVariable(Variable):
         return make(Iterator, self.unpack(tx), origin=self)
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.load_constant(self.value)
+        if self.existing is None:
+            code.load_constant(self.value)
+        else:
+            code.load_source(self.existing)
 
     def add_to_recipe(self, recipe: Recipe) -> bool:
-        return recipe.constant(self.value)
+        return recipe.constant(self.value) if self.existing is None else recipe.slot(self.existing)
 
 
 NONE = ConstantVariable(None)
@@ -231,6 +262,8 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
     try:
         values = [argument_value(a) for a in args]
         keywords = {k: argument_value(v) for k, v in kwargs.items()}
+        if not all(isinstance(a, ConstantVariable) for a in args):
+            fix_nans(args)  # containers compare their items by identity first
     except NotConstant as error:
         raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
     try:
@@ -239,7 +272,54 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
         raise
     except Exception as error:
         raise raise_python(error) from None
-    return constant(result)
+    given = argument_among(result, values, args)
+    return NanVariable(result) if given is None and is_nan(result) else given or constant(result)
+
+
+def argument_among(result: Any, values: list[Any], args: list[Variable]) -> Variable | None:
+    """The argument that a function gives back: `max(a, b)`."""
+    if is_only_one(result):
+        return None
+    return next((arg for value, arg in zip(values, args) if value is result), None)
+
+
+def fix_nans(values: Iterable[Variable]) -> None:
+    """Guard the identity of each NaN among the values and their items, because it equals no other object."""
+    for value in map(realize, values):
+        if not isinstance(value, ConstantVariable):
+            fix_nans(value.children())
+        elif holds_nan(value.value):
+            value.fix_identity()
+
+
+def holds_nan(value: Any) -> bool:
+    if type(value) is tuple:
+        return any(map(holds_nan, value))
+    return is_nan(value)
+
+
+def is_nan(value: Any) -> bool:
+    return type(value) in (float, complex) and bool(value != value)
+
+
+class NanVariable(ConstantVariable):
+    """A NaN that the frame computes: each run makes another one, which equals no other object."""
+
+    built_once = True
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_callable(negative_of_negative)
+        code.load_constant(self.value)
+        code.call(1)
+
+    def add_to_recipe(self, recipe: Recipe) -> bool:
+        return False
+
+
+def negative_of_negative(value: Any) -> Any:
+    """A new object with the same bits."""
+    negative = -value
+    return -negative
 
 
 # --- existing values --------------------------------------------------------------------------------------
@@ -252,7 +332,10 @@ def wrap_literal(output: Output, value: Any, source: Source | None) -> Variable:
         if symbolic is not None:
             return symbolic
         output.guards.add(ConstantGuard.of(source, value))
-    return ConstantVariable(value, None)
+    variable = ConstantVariable(value, None)
+    if source is not None and not isinstance(source, ConstantSource) and not is_only_one(value):
+        variable.existing, variable.guards = source, output.guards
+    return variable
 
 
 @wraps(torch.finfo, torch.iinfo, types.CodeType, torch._C._SDPBackend)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.core.base import ObservedException, Variable, realize
-from capture.variables.core.constant import NONE, ConstantVariable, fold, raise_type_error
+from capture.variables.core.constant import NONE, ConstantVariable, fix_nans, fold, raise_type_error
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import rule
@@ -92,4 +92,5 @@ def _id(tx: Interpreter, value: Variable) -> Variable:
 def _hash(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
         return value.call_method(tx, "__hash__", [], {})
+    fix_nans([value])  # a NaN has the hash of its address
     return fold(hash, [value], {})

@@ -16,15 +16,16 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
-from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.core.constant import ConstantVariable, fix_nans, is_literal, is_only_one
 from capture.variables.core.exception import raise_new
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import decide, is_symbolic
 from capture.variables.objects.native_base import plain_operand
+from guards.values import constants_equal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterator
 
     from capture.variables.core.protocols import Interpreter
 
@@ -47,17 +48,28 @@ def same_object(tx: Interpreter, left: Variable, right: Variable) -> bool:
         tx.output.guarding.distinct(left, right)
         return False
     if left.is_constant() and right.is_constant():
-        if left.python_type() is not right.python_type():
-            return False
-        # Python's own rules decide: the operations of the program made these objects
-        return left.as_constant() is right.as_constant()
+        return _is_same_constant(tx, left, right)
     try:
         same = left.real_value() is right.real_value()
     except NotConstant:
-        return False
+        same = False
     if not same:
         tx.output.guarding.distinct(left, right)
     return same
+
+
+def _is_same_constant(tx: Interpreter, left: Variable, right: Variable) -> bool:
+    """The `is` of two constants.
+
+    Python's own rules decide, because the operations of the program made these objects. The guard on an
+    existing constant holds for other objects of its value too, so another guard fixes the answer.
+    """
+    if left.python_type() is not right.python_type():
+        return False
+    one, other = left.as_constant(), right.as_constant()
+    if not is_only_one(one) and constants_equal(one, other):
+        tx.output.guarding.same_constant(left, right, one is other)
+    return one is other
 
 
 def _is_same_number(tx: Interpreter, left: Variable, right: Variable) -> bool:
@@ -233,11 +245,29 @@ def hashes_by_identity(cls: type) -> bool:
     return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
 
 
-def hash_key(tx: Interpreter, variable: Variable, among: Iterable[Any] = ()) -> Any:
+def hash_key(tx: Interpreter, variable: Variable, among: Collection[Any] = ()) -> Any:
     """The hash key of a variable: two variables are the same dict key exactly if their hash keys are equal.
 
     `among` are the hash keys with which it will be compared.
     """
+    key = _new_key(tx, variable, among)
+    for named in objects_named(key):
+        tx.output.guarding.key_object(named, among)
+    return key
+
+
+def objects_named(key: Any) -> Iterator[Variable]:
+    """The objects whose identity the hash key stands for."""
+    if type(key) is tuple:
+        for part in key:
+            yield from objects_named(part)
+    elif isinstance(key, ByIdentity):
+        yield key.variable
+    elif isinstance(key, IdentityKey):
+        yield key.number.owner
+
+
+def _new_key(tx: Interpreter, variable: Variable, among: Collection[Any]) -> Any:
     variable = tx.output.objects.resolve(variable)
     if isinstance(variable, IdentityVariable) and not (
         any(isinstance(key, int) for key in among) and variable.is_constant()
@@ -247,6 +277,7 @@ def hash_key(tx: Interpreter, variable: Variable, among: Iterable[Any] = ()) -> 
     if plain.python_type().__hash__ is not None:
         variable = plain
     items = variable.hashed_items(tx)
+    fix_nans([variable] if items is None and variable.is_constant() else items or [])
     if items is not None:
         return _key_of_items(tx, variable, items)
     if variable.is_constant():
@@ -275,11 +306,15 @@ def _key_of_constant(variable: Variable) -> Any:
 
 
 def _key_of_object(tx: Interpreter, variable: Variable) -> Any:
+    cls = variable.python_type()
     try:
         value = variable.real_value()
     except NotConstant:
-        value = None
-    cls = variable.python_type()
+        value = tx.output.objects.object_of(variable)
+        if cls in METHODS_IN_C:  # such methods of one object are equal
+            if value is None:
+                raise GraphBreak("builtin", name="hash", value=variable) from None
+            return _key_of_callable(tx, variable, value)
     if variable.has_own_methods and has_own_hash(cls):
         return _hash_by_user(tx, variable, cls)
     if isinstance(value, type) or cls.__hash__ is object.__hash__ or cls is torch.Tensor:
@@ -290,8 +325,21 @@ def _key_of_object(tx: Interpreter, variable: Variable) -> Any:
     ):
         return ByIdentity(variable)
     if callable(value):
-        return value
+        return _key_of_callable(tx, variable, value)
     raise GraphBreak("builtin", name="hash", value=variable)
+
+
+METHODS_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _key_of_callable(tx: Interpreter, variable: Variable, value: Any) -> Any:
+    """Functions in C are keys themselves. The guards on a bound method leave its object open."""
+    existing = tx.output.objects.object_of(variable)
+    if existing is not None:
+        tx.output.guarding.identity(variable, existing)
+        return existing
+    owner = tx.output.objects.known(getattr(value, "__self__", None))
+    return value if owner is None else (type(value), ByIdentity(owner), value.__func__)
 
 
 def _hash_by_user(tx: Interpreter, variable: Variable, cls: type) -> ByUser:

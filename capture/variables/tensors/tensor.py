@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 CONSTANT_ATTRIBUTES = frozenset(
     [
         "dtype",
-        "device",
         "layout",
         "ndim",
         "shape",
@@ -437,6 +436,13 @@ def _grad_fn(self: TensorVariable, tx: Interpreter) -> Variable:
     raise GraphBreak("get_attr", value=self, name="grad_fn")
 
 
+def _device(self: TensorVariable, tx: Interpreter) -> Variable:
+    """A new object at every read, as in torch."""
+    device = self.fake.device
+    made = torch.device(device.type) if device.index is None else torch.device(device.type, device.index)
+    return ConstantVariable(made)
+
+
 def _nbytes(self: TensorVariable, tx: Interpreter) -> Variable:
     return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
 
@@ -527,6 +533,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Interpreter], Variable]] 
     "output_nr": _of_graph("output_nr"),
     "retains_grad": _of_graph("retains_grad"),
     "__class__": _class,
+    "device": _device,
     "nbytes": _nbytes,
 }
 
