@@ -78,6 +78,7 @@ from capture.api import (
 from capture.explain import Explanation, explain
 from capture.policy.stance import set_stance
 from capture.report import log
+from capture.report.callbacks import on_guard_failure
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import (
@@ -125,6 +126,7 @@ __all__ = [
     "mark_dynamic",
     "mark_static",
     "maybe_mark_dynamic",
+    "on_guard_failure",
     "reset",
     "set_stance",
 ]

@@ -1,8 +1,8 @@
 """Recompiles: why the entries of a code object did not fit, and when capture stops making new entries.
 
 In:  a `Frame` with `failures`: the entries that were tried, each with the index of the guard that failed.
-Out: log lines and observer calls; whether the frame may be captured again. After the limit: one warning, or
-     an error under fullgraph. The stance may forbid recompiles too.
+Out: log lines, calls of observers and callbacks; whether the frame may be captured again. After the limit:
+     one warning, or an error under fullgraph. The stance may forbid recompiles too.
 
     f(k=1), f(k=2), ...    ->    recompiles: f (x.py:3): k: was [1], now [2]
 """
@@ -16,7 +16,7 @@ import _capture
 
 import cache
 from capture.policy import stance
-from capture.report import log, observe
+from capture.report import callbacks, log, observe
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import RecompileError, RecompileLimitExceeded
@@ -35,15 +35,13 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     if stance.current() == stance.EAGER_ON_RECOMPILE:
         return False
     texts = failure_texts(frame)
+    name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+    callbacks.tell(f"{name}: {texts[0]}", frame.code)
     if config.error_on_recompile or stance.current() == stance.FAIL_ON_RECOMPILE:
-        name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
         raise RecompileError(f"{name} would be captured again: {'; '.join(dict.fromkeys(texts))}")
     counters["recompiles"][frame.code.co_qualname] += 1
-    for text in texts[:1]:
-        observe.current().on_recompile(text, frame.code)
-        log.get("recompiles")(
-            "%s (%s:%d): %s", frame.code.co_qualname, frame.code.co_filename, frame.code.co_firstlineno, text
-        )
+    observe.current().on_recompile(texts[0], frame.code)
+    log.get("recompiles")("%s: %s", name, texts[0])
     if len(frame.failures) < config.recompile_limit:
         return True
     return _stop(frame, settings, "config.recompile_limit", texts)
