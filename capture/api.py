@@ -76,7 +76,8 @@ class enable(Region):
         hook: str = "pep523",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        settings = make_settings(backend, fullgraph=fullgraph, dynamic=dynamic, options=options)
+        make = without_capture(make_settings)  # it asks options for their hash
+        settings = make(backend, fullgraph=fullgraph, dynamic=dynamic, options=options)
         super().__init__(switch.lookup(hook), settings)
         self._name = settings.backend_name
         self._arguments = {

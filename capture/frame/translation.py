@@ -103,7 +103,8 @@ def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureS
     tx, reason = capture.tx, capture.reason
     assert reason is not None
     operations = tx.output.operation_count()
-    if settings.fullgraph:
+    # A program may always switch capture off again, and on: such a break is no error.
+    if settings.fullgraph and reason.id != "call_of_capture":
         raise Unsupported(reason)
     if not operations and not tx.saw_torch:
         raise SkipFrame(f"nothing to capture before: {reason.reason}")

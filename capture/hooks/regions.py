@@ -55,7 +55,7 @@ class Region:
         """The hook state of a thread inside this region."""
         if self.settings is None or self.hook is None:
             return switch.OFF
-        converter, key = converter_for(self.settings)
+        converter, key = without_capture(converter_for)(self.settings)  # it asks options for their hash
         return switch.HookState(self.hook, converter, key)
 
     def __enter__(self) -> Region:

@@ -196,7 +196,7 @@ def _dispatch(dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
 def _resume(function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
     """Run a resume function. Only the hook calls it, so it needs no dispatcher."""
     code = own_code(function.__code__)
-    if _capture.is_skipped(code):
+    if _state.callback is None or _capture.is_skipped(code):  # the code before the break may have disabled us
         return function(*arguments)
     return _run_frame(code, _plain(function), arguments)
 

@@ -57,7 +57,7 @@ def switch(state: HookState) -> HookState:
     traced, traced_key = settrace.get_callback()
     if traced is not None or hook == "settrace":
         return _switch_traced(state, traced, traced_key)
-    native, native_key = _capture.set_callback(converter, key)
+    native, native_key = _set_native(converter, key)
     return OFF if native is None else HookState("pep523", native, native_key)
 
 

@@ -117,6 +117,8 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
             args[0], tx, method_name, args[1:], kwargs
         )
     why = frame_filter.why_not_inlined(value)
+    if why == frame_filter.PART_OF_CAPTURE:
+        raise GraphBreak("call_of_capture", name=value.__qualname__)
     if why is not None:
         raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
     return None

@@ -30,6 +30,7 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _OURS = str(Path(__file__).parents[2]) + os.sep
 OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
+PART_OF_CAPTURE = "part of capture"
 # Folders of torch whose frames are captured.
 TORCH_CAPTURED = tuple(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/"))
 TORCH_LEFT_ALONE = tuple(
@@ -162,7 +163,7 @@ def _why_not_from_there(code: CodeType) -> str | None:
     if path.startswith(GENERATED):
         return "generated code"
     if path.startswith(OUR_PACKAGES):
-        return "part of capture"
+        return PART_OF_CAPTURE
     if path.startswith(_TORCH):
         captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
         return None if captured and not code.co_name.startswith(TORCH_NAMES_LEFT_ALONE) else "part of torch"
@@ -287,7 +288,7 @@ def _why_not_inlined(module: str, path: str) -> str | None:
     if module.startswith(NOT_INLINED_TORCH) and not module.startswith(INLINED_TORCH):
         return f"part of {module}"
     if path.startswith(OUR_PACKAGES) and not _is_polyfills(module):
-        return "part of capture"
+        return PART_OF_CAPTURE
     if _package_of(path) in TOOLS:
         return f"part of {_package_of(path)}"
     return None

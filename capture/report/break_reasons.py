@@ -50,6 +50,9 @@ REASONS: dict[str, Reason] = {
     "call_skipped": Reason(
         "the call of {name} is left to Python ({why})", "move the call out of the captured code"
     ),
+    "call_of_capture": Reason(
+        "the program calls {name} of capture itself", "enable and disable capture outside the captured code"
+    ),
     "call_disabled": Reason("capture is disabled for {name}", "remove capture.disable"),
     "explicit": Reason("the program calls capture.graph_break()", "remove the call"),
     "builtin": Reason(
