@@ -13,6 +13,7 @@ regions of the thread are closed and the hook is off.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -99,10 +100,15 @@ class Region:
         return _natively(_remember(captured, fn), inside, fn)
 
     def around_method(self, owner: Any, name: str) -> Any:
-        """The same for a method of an object. Each call looks it up, because users replace `forward`."""
+        """The same for a method of an object. Each call looks it up on the class, because users replace
+        `forward` there. An attribute of the object itself may call us, so it is not the method.
+        """
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return getattr(owner, name)(*args, **kwargs)
+            found = inspect.getattr_static(type(owner), name)
+            bind = getattr(type(found), "__get__", None)
+            method = found if bind is None else bind(found, owner, type(owner))
+            return method(*args, **kwargs)
 
         return _natively(self.around(run), self.state(), owner, name)
 

@@ -9,8 +9,8 @@
  * frames
  *
  * It is a subtype of Python's functions: it binds as a method, has their attributes, and `isinstance` says
- * so. A call makes no frame, no tuple and no dict of its own. With `method`, a call looks up this method of
- * the target and runs it. */
+ * so. A call makes no frame, no tuple and no dict of its own. With `method`, a call looks up this method on
+ * the class of the target and runs it. */
 
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
@@ -54,6 +54,26 @@ static int is_left_to_python(const HookedFunction *self)
     return 1;
 }
 
+/* The method that the class of the object has, bound to the object: not what the program has put among the
+ * object's own attributes, since that may call us. A new reference, or NULL with an exception. */
+static PyObject *method_of_class(PyObject *object, PyObject *name)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject *found = _PyType_Lookup(type, name);
+    if (found == NULL) {
+        PyErr_Format(PyExc_AttributeError, "'%.50s' object has no method '%U'", type->tp_name, name);
+        return NULL;
+    }
+    Py_INCREF(found);
+    descrgetfunc bind = Py_TYPE(found)->tp_descr_get;
+    if (bind == NULL) {
+        return found;
+    }
+    PyObject *method = bind(found, object, (PyObject *)type);
+    Py_DECREF(found);
+    return method;
+}
+
 static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
@@ -61,7 +81,7 @@ static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size
         return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
     }
     PyObject *callable =
-        self->method == NULL ? Py_NewRef(self->target) : PyObject_GetAttr(self->target, self->method);
+        self->method == NULL ? Py_NewRef(self->target) : method_of_class(self->target, self->method);
     if (callable == NULL) {
         return NULL;
     }

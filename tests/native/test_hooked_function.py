@@ -80,7 +80,7 @@ def test_its_callback_is_of_the_thread_that_calls():
     assert seen == [(callback_two, 2)]
 
 
-def test_a_method_is_looked_up_at_each_call():
+def test_a_method_is_looked_up_on_the_class_at_each_call():
     class Owner:
         def go(self, x):
             return "class", x
@@ -89,8 +89,14 @@ def test_a_method_is_looked_up_at_each_call():
     fast = hooked(owner, callback_two, 2, "go")
     assert fast(1) == ("class", 1)
     owner.go = lambda x: ("instance", x)
-    assert fast(x=1) == ("instance", 1)
-    del Owner.go, owner.go
+    assert fast(x=1) == ("class", 1)
+    Owner.go = lambda self, x: ("new", x)
+    assert fast(1) == ("new", 1)
+    Owner.go = staticmethod(lambda x: ("static", x))
+    assert fast(1) == ("static", 1)
+    Owner.go = int
+    assert fast("12") == 12
+    del Owner.go
     with pytest.raises(AttributeError, match="go"):
         fast(1)
 

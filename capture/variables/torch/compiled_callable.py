@@ -18,6 +18,7 @@ from capture.hooks import compiled_module, regions
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.function import BoundMethodVariable, FunctionVariable
 from capture.variables.core.base import Variable, realize
+from capture.variables.core.class_lookup import class_attribute
 from capture.variables.torch.nn_module import ModuleVariable
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ def _call_module(
 def _call_forward(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    return _original(tx, args[0]).get_attr(tx, "forward").call(tx, args[1:], kwargs)
+    original: Any = _original(tx, args[0])
+    # not what the program has set on the module itself: that may be what calls us
+    forward = class_attribute(tx, original, type(original.value), "forward")
+    assert forward is not None
+    return forward.call(tx, args[1:], kwargs)
 
 
 def _original(tx: Interpreter, module: Variable) -> Variable:
