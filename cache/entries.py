@@ -41,8 +41,8 @@ class CacheEntry(_capture.Entry):
     """One captured version of a code object. The constructor is that of `_capture.Entry`.
 
     guard_set: the guards of the program, for the text of a recompile reason. compile_time: seconds.
-    explanation: what `explain()` shows. on_failure (of `_capture.Entry`) is called with (entry, exception)
-    when the graph raised.
+    explanation: what `explain()` shows. on_failure (of `_capture.Entry`) is called with (entry, exception,
+    inputs) when the graph raised.
     """
 
     guard_set: GuardSetLike | None = None

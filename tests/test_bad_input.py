@@ -5,13 +5,16 @@ Each gives a clear error, the hook is off afterwards, and nothing is lost.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
 
 import capture
+from capture.backends import registry
 from capture.frame import entry
 from capture.hooks.switch import OFF, switch
 from tests.differential import Program, assert_same
@@ -146,6 +149,125 @@ def test_a_backend_that_returns_something_else(backend, text, program):
         with pytest.raises(capture.BackendError, match=text):
             fast(torch.ones(2))
     assert switch(OFF) == OFF
+
+
+def fails_at_run_time(gm, example_inputs):
+    def run(*args):
+        raise ValueError("no such luck")
+
+    return run
+
+
+def writes(x):
+    x.add_(1)
+    return x * 2
+
+
+@pytest.mark.parametrize("hook", ["pep523", "settrace"])
+@pytest.mark.parametrize("settings", [{}, {"raise_on_error": True}])
+@pytest.mark.parametrize("program", [plus_one, writes, lambda x: [x + 1, print()][0]])
+def test_a_foreign_callable_that_raises(program, settings, hook):
+    fast = capture.compile(program, backend=fails_at_run_time, hook=hook)
+    with capture.config.patch(**settings):
+        with contextlib.suppress(capture.BackendError):  # under settrace, Python may run the first call
+            fast(torch.ones(2))
+        for _ in range(2):
+            with pytest.raises(capture.BackendError, match="its callable raised .*no such luck") as raised:
+                fast(torch.ones(2))
+            assert isinstance(raised.value.__cause__, ValueError)
+    assert switch(OFF) == OFF
+
+
+def test_the_random_numbers_of_a_foreign_callable_that_raises():
+    fast = capture.compile(lambda x: torch.rand_like(x) + x, backend=fails_at_run_time)
+    torch.manual_seed(3)
+    with pytest.raises(capture.BackendError):
+        fast(torch.ones(2))
+    found = torch.rand(2)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(2), found)
+
+
+def take_row(x, i):
+    return x[i] * 2
+
+
+def take_row_or_none(x, i):
+    try:
+        return x[i] * 2
+    except IndexError:
+        return x * 0
+
+
+@pytest.mark.parametrize("backend", [lambda gm, inputs: lambda *args: gm.forward(*args), "eager", "llvm"])
+@pytest.mark.parametrize("program", [take_row, take_row_or_none])
+def test_an_error_of_the_program_is_none_of_the_backend(backend, program):
+    fast = capture.compile(program, backend=backend)
+    x = torch.ones(3)
+    assert fast(x, torch.tensor([1])).tolist() == [2.0]
+    with warnings.catch_warnings(), capture.config.patch(raise_on_error=True):
+        warnings.simplefilter("error", capture.CaptureWarning)
+        for _ in range(2):
+            if program is take_row:
+                with pytest.raises(IndexError, match="index 7 is out of bounds"):
+                    fast(x, torch.tensor([7]))
+            else:
+                assert fast(x, torch.tensor([7])).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            lambda x: x.double(),
+            r"result 0 of its callable is torch.float64\[2, 3\], the graph has torch.float32",
+        ),
+        (lambda x: x[None], r"is torch.float32\[1, 2, 3\], the graph has torch.float32\[2, 3\]"),
+        (lambda x: x[:, :2], r"is torch.float32\[2, 2\], the graph has torch.float32\[2, 3\]"),
+        (lambda x: None, "is of type NoneType, the graph has torch.float32"),
+    ],
+)
+def test_a_foreign_callable_with_other_results(change, text, dynamic):
+    def backend(gm, example_inputs):
+        return lambda *args: tuple(map(change, gm.forward(*args)))
+
+    fast = capture.compile(plus_one, backend=backend, dynamic=dynamic)
+    for _ in range(2):  # what failed once is checked again
+        with pytest.raises(capture.BackendError, match=text):
+            fast(torch.ones(2, 3))
+
+
+def test_results_of_a_foreign_callable_with_symbolic_sizes():
+    calls = []
+
+    def backend(gm, example_inputs):
+        calls.append(gm)
+        return gm.forward
+
+    fast = capture.compile(lambda x: (torch.cat([x, x]), x.flatten()), backend=backend, dynamic=True)
+    for size in (2, 3, 5):
+        both, flat = fast(torch.ones(size, 4))
+        assert both.shape == (2 * size, 4) and flat.shape == (4 * size,)
+    assert len(calls) == 1
+
+
+@registry.own
+def ours(gm, example_inputs):
+    return fails_at_run_time(gm, example_inputs)
+
+
+@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, print()][0]])
+def test_a_callable_of_ours_that_raises(program):
+    fast = capture.compile(program, backend=ours)
+    with pytest.warns(capture.CaptureWarning, match="failed in backend 'ours'.*no such luck") as warned:
+        for _ in range(3):
+            assert fast(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert len(warned) == 1
+    with capture.config.patch(raise_on_error=True):
+        with pytest.raises(capture.InternalError, match="no such luck") as raised:
+            fast(torch.ones(2))
+        assert isinstance(raised.value.__cause__, ValueError)
 
 
 @pytest.mark.parametrize("fullgraph", [False, True])

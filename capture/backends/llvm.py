@@ -19,8 +19,9 @@ import platformdirs
 
 from cache.store import KernelStore
 from capture.backends import array_cost
+from capture.backends.checked import CheckedBackend
 from capture.backends.float_arguments import compile_with_floats
-from capture.backends.registry import CheckedBackend, keeps_contract, register
+from capture.backends.registry import keeps_contract, own, register
 from capture.backends.sized_graph import SizedGraph
 from capture.backends.value_parts import compile_in_parts, reads_values
 from capture.report import log
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 
 
 @register("eager")
+@own
 def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
     """Run the captured graph call by call. This shows the effect of capture alone."""
     return gm.forward
 
 
 @register("llvm")
+@own
 @keeps_contract
 def llvm_backend(
     gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
@@ -77,6 +80,7 @@ def _compile_natively(
 
 
 @register("aot_eager")
+@own
 def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
     """Run the traced forward and backward graphs, one ATen call at a time: tracing without kernels."""
     return compile_with_floats(gm, example_inputs, _trace)

@@ -20,7 +20,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from capture.hooks.switch import OFF, switch
+from capture.backends.checked import CheckedBackend
 from capture.report.config import config
 from capture.report.errors import (
     BackendError,
@@ -40,6 +40,7 @@ B = TypeVar("B", bound="Backend")
 
 _registry: dict[str, Backend] = {}
 _keeping_contract: list[Backend] = []
+_own: list[Backend] = []
 
 
 def register(name: str) -> Callable[[Backend], Backend]:
@@ -62,6 +63,21 @@ def keeps_contract(function: B) -> B:
     """Decorator: the callables of this backend need no check at each call."""
     _keeping_contract.append(function)
     return function
+
+
+def own(function: B) -> B:
+    """Decorator: a backend of this package. Where its callable fails, Python runs the frame."""
+    _own.append(function)
+    return function
+
+
+def is_own(backend: Backend) -> bool:
+    return _is_one_of(backend, _own)
+
+
+def _is_one_of(backend: Backend, functions: list[Backend]) -> bool:
+    function = getattr(backend, "func", backend)  # without its options
+    return any(function is other for other in functions)
 
 
 def names() -> list[str]:
@@ -131,38 +147,6 @@ def call(
         text = f"backend {settings.backend_name!r} failed, its graphs run eagerly: {failure_text(error)}"
         warn_once(None, f"backend {settings.backend_name}", text)
         return gm.forward
-    function = getattr(settings.backend, "func", settings.backend)
-    if any(function is keeping for keeping in _keeping_contract):
+    if _is_one_of(settings.backend, _keeping_contract):
         return compiled  # the hook calls it directly
-    return CheckedBackend(settings.backend_name, compiled, _output_count(gm))
-
-
-def _output_count(gm: torch.fx.GraphModule) -> int:
-    (outputs,) = next(node for node in reversed(gm.graph.nodes) if node.op == "output").args
-    return len(outputs)
-
-
-class CheckedBackend:
-    """Checks at each call that the callable of a backend returns a tuple with all outputs of the graph."""
-
-    def __init__(self, name: str, compiled: Callable[..., Any], count: int) -> None:
-        self.name = name
-        self.compiled = compiled
-        self.count = count
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        before = switch(OFF)  # the backend's own Python code must not be captured
-        try:
-            outputs = self.compiled(*args)
-        finally:
-            switch(before)
-        if not isinstance(outputs, tuple | list):
-            raise BackendError(
-                self.name,
-                f"its callable returned {type(outputs).__name__}, not a tuple of {self.count} outputs",
-            )
-        if len(outputs) != self.count:
-            raise BackendError(
-                self.name, f"its callable returned {len(outputs)} outputs, the graph has {self.count}"
-            )
-        return tuple(outputs)
+    return CheckedBackend(settings.backend_name, compiled, gm, check_kinds=not is_own(settings.backend))

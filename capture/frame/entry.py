@@ -8,18 +8,16 @@ Out: a `CacheEntry`: the compiled graph or code, and the guard program that says
 
 from __future__ import annotations
 
-import functools
 import time
 import types
 from typing import TYPE_CHECKING, Any
 
 import _capture
-import torch
-import torch.fx
 
 import cache
 from capture.backends import llvm, registry
 from capture.bytecode.dialects import dialect
+from capture.frame.graph_failure import FailureHandler, without_graph
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
@@ -27,19 +25,16 @@ from capture.interpret.output_graph import OutputGraph
 from capture.output import break_code, frame_code
 from capture.policy import frame_filter
 from capture.process import function_modes
-from capture.process.thread_state import ThreadState, put_back
+from capture.process.thread_state import ThreadState
 from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.counters import counters
-from capture.report.errors import CaptureError
 from capture.report.retry import StateMoved
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from capture.frame.translation import Capture
     from capture.policy.settings import CaptureSettings
     from guards.guard_set import GuardSet
@@ -51,7 +46,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if capture.recipe is None and capture.code is None:
         return eager_entry(frame, capture, settings)
     output = capture.output
-    compiled = compile_graph(output, capture.outputs, settings, frame)
+    compiled = compile_graph(capture, settings, frame)
     if compiled is None and capture.recipe is not None:
         straight = capture.tx.is_straight
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
@@ -72,18 +67,18 @@ def recipe_entry(
     """An entry whose value a result recipe makes."""
     assert capture.recipe is not None
     inputs = input_sources(capture)
-    on_failure = failure_handler(capture)
+    on_failure = failure_handler(frame, capture, settings)
     result, slots = capture.recipe.numbered(inputs)
     program = encode_guards(frame, guards, slots)
     entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
-    entry.on_failure = lambda _, error: on_failure(error)
+    entry.on_failure = lambda _, error, inputs: on_failure(error, inputs)
     return entry
 
 
 def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: Any, guards: GuardSet) -> Any:
     """An entry that runs Python code around the graph."""
     assert capture.code is not None
-    capture.code.on_failure = failure_handler(capture)
+    capture.code.on_failure = failure_handler(frame, capture, settings)
     code = frame_code.assemble(capture.code, graph, input_sources(capture))
     frame_filter.hide_from_torch_compile(code)
     write_bytecode(frame.code, code)
@@ -148,10 +143,10 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooke
     return entry
 
 
-def compile_graph(
-    output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
-) -> Any:
-    outputs = [*outputs, *output.unbacked.finish()]
+def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> Any:
+    """The callable that the backend makes of the graph. None if there are no operations."""
+    output = capture.output
+    outputs = [*capture.outputs, *output.unbacked.finish()]
     drop_unread_items(output.graph, set(outputs))
     if not output.operation_count():
         return None
@@ -165,6 +160,7 @@ def compile_graph(
     used = output.inputs.used()
     if dict(settings.options).get("freeze"):
         freeze_inputs(output, used)
+    capture.forward = called_directly(without_graph(module), output)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and the graph may change the state of the thread
         compiled = registry.call(settings, module, [i.example for i in used])
@@ -186,29 +182,8 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
     return converted_inputs(direct, places) if places else direct
 
 
-def failure_handler(capture: Capture) -> Callable[[BaseException], None]:
-    output = capture.output
-    return functools.partial(after_graph_failure, output.inputs.are_written(), output.modes.at_entry)
-
-
-def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:
-    """Handle the error of a graph. After a return, Python runs the frame from its start and raises the error
-    of the program.
-
-    The modes of the thread are again those of the call. The error is raised where the backend broke its
-    contract, where the graph may have changed an input, or where a hook may have raised it.
-    """
-    put_back(modes, error)
-    refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
-    nothing_written = refused or not mutates
-    # The hooks of checkpoint raise an error in order to stop.
-    from_hook = not refused and frame_filter.saves_through_hooks()
-    if (
-        not nothing_written
-        or from_hook
-        or isinstance(error, CaptureError)
-        or not isinstance(error, Exception)
-    ):
-        raise error
-    counters["graphs"]["failed_calls"] += 1
-    log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
+def failure_handler(frame: Any, capture: Capture, settings: CaptureSettings) -> FailureHandler:
+    code, output = frame.code, capture.output
+    place = (code.co_filename, code.co_firstlineno)
+    mutates = output.inputs.are_written()
+    return FailureHandler(code.co_qualname, place, settings, capture.forward, mutates, output.modes.at_entry)

@@ -10,6 +10,7 @@ Out: a `Capture`: the graph, and a result recipe or a `FrameCode` around it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,6 +46,7 @@ class Capture:
         self.reason = reason
         self.recipe: Recipe | None = None
         self.code: frame_code.FrameCode | None = None
+        self.forward: Callable[..., Any] | None = None  # the graph, call by call
 
     @property
     def outputs(self) -> list[torch.fx.Node]:

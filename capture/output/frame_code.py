@@ -66,7 +66,7 @@ class FrameCode:
     draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
     unhooked: bool = False  # if Python runs the frame after all, its callees are not captured either
-    on_failure: Any = None  # takes the exception that the graph raised, and may raise it
+    on_failure: Any = None  # takes the exception that the graph raised, its inputs; may raise an exception
 
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
@@ -129,7 +129,7 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
         _call_graph(code, graph, inputs, frame_code, failed, eagerly)
     place = len(code.instructions)  # of the body, before the code for failures
     if graph is not None:
-        _take_over(code, frame_code, failed, eagerly)
+        _take_over(code, frame_code, inputs, failed, eagerly)
     names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(code.slots)))]
     results = [f"___out_{i}" for i in range(len(frame_code.outputs))] if graph is not None else []
     code.instructions[place:place] = without_dead_locals(frame_code.body, [*names, *results])
@@ -189,21 +189,26 @@ def _call_graph(
         code.jump_if_false(eagerly)
 
 
-def _take_over(code: _FrameAssembler, frame_code: FrameCode, failed: Label, eagerly: Label) -> None:
+def _take_over(
+    code: _FrameAssembler, frame_code: FrameCode, inputs: list[Source], failed: Label, eagerly: Label
+) -> None:
     """The code that runs in place of the body if the graph raises or a condition does not hold."""
     code.append(failed)
-    _report_failure(code, frame_code)
+    _report_failure(code, frame_code, inputs)
     code.append(eagerly)
     take_back(code, frame_code.draws_taken_back, code.load_source)
     _run_eagerly(code, frame_code)
 
 
-def _report_failure(code: Assembler, frame_code: FrameCode) -> None:
+def _report_failure(code: _FrameAssembler, frame_code: FrameCode, inputs: list[Source]) -> None:
     """The graph's exception is on the stack. The code goes on only if the graph has changed nothing."""
     code.store_local("___error")
     code.load_callable(frame_code.on_failure)
     code.load_local("___error")
-    code.call(1)
+    for source in inputs:
+        code.load_source(source)
+    code.build_tuple(len(inputs))
+    code.call(2)
     code.pop()
     code.clear_local("___error")
 

@@ -102,7 +102,7 @@ def load_environment(text: str) -> None:
 
 # --- warnings ---------------------------------------------------------------------------------------------
 
-_warned: set[tuple[types.CodeType | None, str]] = set()
+_warned: set[tuple[types.CodeType | tuple[str, int] | None, str]] = set()
 
 
 def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
@@ -110,11 +110,22 @@ def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
 
     `capture.reset()` allows it again.
     """
-    if (code, kind) in _warned:
+    place = (code.co_filename, code.co_firstlineno) if code is not None else ("capture", 0)
+    _warn_once((code, kind), place, message)
+
+
+def warn_once_at(place: tuple[str, int], kind: str, message: str) -> None:
+    """The same for one who knows a function only by its file and first line."""
+    _warn_once((place, kind), place, message)
+
+
+def _warn_once(
+    key: tuple[types.CodeType | tuple[str, int] | None, str], place: tuple[str, int], message: str
+) -> None:
+    if key in _warned:
         return
-    _warned.add((code, kind))
-    filename, line = (code.co_filename, code.co_firstlineno) if code is not None else ("capture", 0)
-    warnings.warn_explicit(message, CaptureWarning, filename, line)
+    _warned.add(key)
+    warnings.warn_explicit(message, CaptureWarning, *place)
 
 
 def forget_warnings() -> None:

@@ -306,8 +306,8 @@ static PyMemberDef entry_members[] = {
     {"result", T_OBJECT, offsetof(Entry, result), READONLY,
      "instructions that make the frame's value, or None"},
     {"on_failure", T_OBJECT, offsetof(Entry, on_failure), 0,
-     "None, or a callable: called with (entry, exception) after the graph raised and before the default "
-     "evaluator runs the frame"},
+     "None, or a callable: called with (entry, exception, tuple of inputs) after the graph raised and "
+     "before the default evaluator runs the frame"},
     {"inputs", T_PYSSIZET, offsetof(Entry, ninputs), READONLY, "how many of the slots the graph takes"},
     {"unhooked", T_BOOL, offsetof(Entry, unhooked), READONLY,
      "the default evaluator runs the frame, with the hook off below it"},

@@ -86,10 +86,19 @@ static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry 
 
 /* --- running an entry's graph ------------------------------------------------------------------------ */
 
+static PyObject *tuple_of(PyObject *const *items, Py_ssize_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
+    }
+    return tuple;
+}
+
 /* The graph raised. Its exception goes away, because the default evaluator will raise eager's own at the
  * user's line. An exception that is no Exception (KeyboardInterrupt) does not come from the graph and stays.
  * 0 to continue with the default evaluator, -1 with an exception. */
-static int after_graph_failure(Entry *entry, ThreadHook *hook)
+static int after_graph_failure(Entry *entry, ThreadHook *hook, PyObject *const *slots)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
         return -1;
@@ -104,9 +113,12 @@ static int after_graph_failure(Entry *entry, ThreadHook *hook)
     PyObject *on_failure = Py_XNewRef(entry->on_failure);
     PyObject *answer = Py_None;
     if (on_failure != NULL && on_failure != Py_None) {
+        PyObject *inputs = tuple_of(slots, entry->ninputs);
         hook->suspended++;
-        answer = PyObject_CallFunctionObjArgs(on_failure, entry, exception, NULL);
+        answer =
+            inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(on_failure, entry, exception, inputs, NULL);
         hook->suspended--;
+        Py_XDECREF(inputs);
         Py_XDECREF(answer);
     }
     Py_XDECREF(on_failure);
@@ -122,7 +134,7 @@ static PyObject *run_graph(PyThreadState *tstate, InterpreterFrame *frame, Threa
     int failed;
     Py_INCREF(entry);
     PyObject *value = entry_run_graph(entry, slots, &failed);
-    const int give_up = value == NULL && (!failed || after_graph_failure(entry, hook) < 0);
+    const int give_up = value == NULL && (!failed || after_graph_failure(entry, hook, slots) < 0);
     Py_DECREF(entry);
     return value != NULL || give_up ? value : eval_default(tstate, frame, 0);
 }

@@ -479,7 +479,7 @@ def test_graph_that_raises_falls_back_to_the_original(hook):
     reports = []
     entry.on_failure = lambda *report: reports.append(report)
     assert hook.call(original, 2) == 3
-    assert reports[0][0] is entry and str(reports[0][1]) == "kernel"
+    assert reports[0][0] is entry and str(reports[0][1]) == "kernel" and reports[0][2] == ()
     assert reports[0][1].__traceback__ is not None
     _capture.remove_entry(original.__code__, entry)
     hook.graph(original, other_exit)
@@ -491,7 +491,7 @@ def test_on_failure_may_raise(hook):
     def original(x):
         return x + 1
 
-    def raise_it(entry, error):
+    def raise_it(entry, error, inputs):
         raise error
 
     entry = hook.graph(original, lambda: 3)

@@ -87,6 +87,6 @@ def test_graph_called_with_too_few_slots_is_a_failure_of_the_graph(hook, compile
 
     entry = hook.graph(fn, compiled)
     errors = []
-    entry.on_failure = lambda _, error: errors.append(str(error))
+    entry.on_failure = lambda _, error, inputs: errors.append(str(error))
     assert hook.call(fn) == "eager"
     assert errors == ["the compiled graph takes 2 arguments, got 0"]
