@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,6 +46,7 @@ class Operations:
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
         self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
+        self.bodies: Counter[str] = Counter()  # how many bodies have the name, without its number
 
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
@@ -87,6 +89,11 @@ class Operations:
             return same
         returned = self._list_returned(value, args)
         return self.wrap_result(value, node) if returned is None else returned
+
+    def number(self, name: str) -> str:
+        """The name of a body, with the number of bodies before it that have the name."""
+        self.bodies[name] += 1
+        return f"{name}_{self.bodies[name] - 1}"
 
     def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
         """`torch._foreach_add_` and similar functions return the list that they get. With a tensor subclass

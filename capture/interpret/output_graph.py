@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
+from capture.graph.bodies import module_of
 from capture.graph.drop_unread import drop_idle_grad_changes, drop_unread_numbers
 from capture.graph.inputs import ArrayInput, NumpyNumberInput
 from capture.graph.named_functions import new_graph
@@ -183,7 +184,7 @@ class OutputGraph:
         self.inputs.finish()
         self.graph.output(tuple(outputs))
         class_name = re.sub(r"\W", "_", name) or "graph"
-        return torch.fx.GraphModule(torch.nn.Module(), self.graph, class_name=f"Captured_{class_name}")
+        return module_of(self.graph, f"Captured_{class_name}")
 
     def finished_guards(self) -> GuardSet:
         """All guards, with those of the symbols, of the memory that tensors share, and of changed objects."""

@@ -11,7 +11,7 @@ Out: `Body`: the operations of the call, moved from the graph under construction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorException
 from torch.utils import _pytree as pytree
 
+from capture.graph.bodies import BODIES, module_of
 from capture.graph.named_functions import new_graph
 from capture.process.thread_state import read_modes
 from capture.report.break_reasons import GraphBreak
@@ -239,7 +240,7 @@ def take_out(
         graph.erase_node(node)
     for node in body.nodes:
         node.meta.pop("example_value", None)  # it belongs to a level of a transform that is closed now
-    return torch.fx.GraphModule(torch.nn.Module(), body), lifted
+    return module_of(body), lifted
 
 
 def call_node(
@@ -249,10 +250,12 @@ def call_node(
     nodes: list[torch.fx.Node],
     example: Any,
     given: Iterable[TensorVariable] = (),
+    bodies: Mapping[str, torch.fx.GraphModule] | None = None,
 ) -> Variable:
     """A node that calls `run` on tensors and returns the tensors of the tree `example` in order.
 
-    If a result is one of the tensors `given`, the variable is the same one.
+    If a result is one of the tensors `given`, the variable is the same one. The graph shows `bodies` as
+    submodules with these names and a number.
     """
 
     def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -266,6 +269,8 @@ def call_node(
     target.__name__ = target.__qualname__ = name
     node = tx.output.graph.call_function(target, tuple(nodes))
     node.meta["stack_trace"] = tx.stack_text()
+    if bodies:
+        node.meta[BODIES] = {tx.output.operations.number(name): body for name, body in bodies.items()}
     parts = tx.output.operations.wrap_result(tuple(tensors_of(example)), node)
     assert isinstance(parts, TupleVariable)
     values, known = iter(parts.items), {id(variable.fake): variable for variable in given}

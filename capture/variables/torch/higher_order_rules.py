@@ -30,9 +30,10 @@ from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.torch_function import TorchFunctionVariable
 from capture.variables.torch.transforms import (
+    asks_for_layout,
     check_results,
     given_values,
-    on_fakes,
+    layout_of,
     transform_node,
 )
 
@@ -53,8 +54,8 @@ def _cond(
         if not pred.is_constant() and not isinstance(pred, SymbolicVariable):
             raise GraphBreak("truth_value", value=pred)
         return (true_fn if pred.truth(tx) else false_fn).call(tx, operands.unpack(tx), {})
-    if pred.fake.dtype != torch.bool or pred.fake.numel() != 1:
-        raise GraphBreak("call", value=true_fn)
+    if pred.fake.numel() != 1:
+        raise GraphBreak("call", value="torch.cond with a condition of several elements")
     given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
     if not all(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(given)):
         raise GraphBreak("call", value="torch.cond with operands that are no tensors")
@@ -66,7 +67,9 @@ def _cond(
     run = functools.partial(
         _choose, left.module, right.module, left.structure, differentiable, len(nodes), len(left.lifted)
     )
-    return subgraph.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], example)
+    taken = [pred.node, *nodes, *left.lifted, *right.lifted]
+    bodies = {"cond_true": left.module, "cond_false": right.module}
+    return subgraph.call_node(tx, "cond", run, taken, example, bodies=bodies)
 
 
 def _check_alike(function: Variable, left: subgraph.Body, right: subgraph.Body) -> None:
@@ -213,10 +216,10 @@ def _map(tx: Interpreter, function: Variable, xs: Variable, *args: Variable) -> 
     run = functools.partial(_each, body.module, body.structure, len(slices))
     lifted = [n.meta["example_value"] for n in body.lifted]
     symbolic = not isinstance(slices[0].shape[0], int)
-    example = on_fakes(
-        tx, "map", functools.partial(run, *subgraph.tensors_of(given), *lifted, symbolic=symbolic)
-    )
-    return subgraph.call_node(tx, "map", run, [*nodes, *body.lifted], example)
+    taken = [*subgraph.tensors_of(given), *lifted]
+    example = layout_of(tx, "map", functools.partial(run, *taken), symbolic)
+    bodies = {"map_body": body.module}
+    return subgraph.call_node(tx, "map", run, [*nodes, *body.lifted], example, bodies=bodies)
 
 
 def _each(
@@ -229,6 +232,7 @@ def _each(
     """The function of the node. With `symbolic`, it gives the layout for any number of slices."""
     slices, rest = tensors[:count], tensors[count:]
     size = slices[0].shape[0]
+    symbolic = symbolic or asks_for_layout(size)
     if not symbolic and not isinstance(size, int):
         raise UnsupportedOperatorException("map over an unknown number of slices")
     rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(1 if symbolic else size)]

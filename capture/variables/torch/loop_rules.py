@@ -28,9 +28,10 @@ from capture.variables.core.constant import FALSE, ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.tensors import subgraph
 from capture.variables.torch.transforms import (
+    asks_for_layout,
     check_results,
     given_values,
-    on_fakes,
+    layout_of,
     transform_node,
 )
 
@@ -79,7 +80,8 @@ def _while_loop(tx: Interpreter, cond_fn: Variable, body_fn: Variable, carried_i
         _loop, condition.module, body.module, body.structure, len(nodes), len(condition.lifted)
     )
     lifted = [*condition.lifted, *body.lifted]
-    return subgraph.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example)
+    bodies = {"cond_fn": condition.module, "body_fn": body.module}
+    return subgraph.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example, bodies=bodies)
 
 
 def _loop(
@@ -141,9 +143,10 @@ def _scan(
     )
     lifted = [node.meta["example_value"] for node in body.lifted]
     taken = [*subgraph.tensors_of(given), *lifted]
-    made = on_fakes(tx, "scan", functools.partial(run, *taken, symbolic=symbolic))
+    made = layout_of(tx, "scan", functools.partial(run, *taken), symbolic)
     limited = up_to_long("scan", run, where, place=count)
-    return subgraph.call_node(tx, "scan", limited, [*nodes, *body.lifted], made)
+    bodies = {"scan_combine_fn": body.module}
+    return subgraph.call_node(tx, "scan", limited, [*nodes, *body.lifted], made, bodies=bodies)
 
 
 def _scan_rows(
@@ -184,6 +187,8 @@ def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> 
 
     def limited(*tensors: torch.Tensor) -> Any:
         size = tensors[place].shape[dim]
+        if asks_for_layout(size):
+            return run(*tensors, symbolic=True)
         if not runs_for_real(list(tensors)) and (not isinstance(size, int) or size > LONG):
             raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
         return run(*tensors)
@@ -203,10 +208,6 @@ def _associative_scan(
     reverse: Variable = FALSE,
     combine_mode: Variable = ConstantVariable("pointwise"),
 ) -> Variable:
-    """Combines the elements in order.
-
-    torch combines pairs first. For an associative function only the rounding differs.
-    """
     if combine_mode.as_constant() != "generic":
         raise GraphBreak(
             "call", value="associative_scan with pointwise functions, which only other devices support"
@@ -221,9 +222,10 @@ def _associative_scan(
     run = functools.partial(_combine, body.module, body.structure, len(nodes), where, reverse.truth(tx))
     lifted = [node.meta["example_value"] for node in body.lifted]
     taken = [*subgraph.tensors_of(given), *lifted]
-    made = on_fakes(tx, "associative_scan", functools.partial(run, *taken, symbolic=symbolic))
+    made = layout_of(tx, "associative_scan", functools.partial(run, *taken), symbolic)
     limited = up_to_long("associative_scan", run, where)
-    return subgraph.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
+    bodies = {"associative_scan_combine_fn": body.module}
+    return subgraph.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made, bodies=bodies)
 
 
 def _combine(
@@ -239,13 +241,21 @@ def _combine(
     if symbolic:
         columns = [subgraph.repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
         return structure.fill([column.movedim(0, dim) for column in columns])
-    outs: dict[int, Any] = {}
-    last: Any = None
-    for step in steps_of(xs[0].shape[dim], reverse):
-        row = [t.select(dim, step) for t in xs]
-        last = outs[step] = row if last is None else body(*last, *row, *lifted)
-    stacked = zip(*(outs[step] for step in sorted(outs)))
+    steps = steps_of(xs[0].shape[dim], reverse)
+    rows = combined(lambda a, b: body(*a, *b, *lifted), [[t.select(dim, i) for t in xs] for i in steps])
+    stacked = zip(*(row for _, row in sorted(zip(steps, rows), key=lambda pair: pair[0])))
     return structure.fill([torch.stack(column).movedim(0, dim) for column in stacked])
+
+
+def combined(combine: Callable[[Any, Any], Any], rows: list[Any]) -> list[Any]:
+    """The scan of `rows`. torch combines pairs first, and so gives other results where `combine` is not
+    associative; rounding is not either.
+    """
+    if len(rows) < 2:
+        return rows
+    odd = combined(combine, [combine(*pair) for pair in zip(rows[:-1:2], rows[1::2])])
+    even = [rows[0], *(combine(*pair) for pair in zip(odd, rows[2::2]))]
+    return [(odd if i % 2 else even)[i // 2] for i in range(len(rows))]
 
 
 # --- regions ----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -192,6 +193,27 @@ def on_fakes(tx: Interpreter, name: str, call: Callable[[], Any]) -> Any:
         raise GraphBreak("torch_op_failed", name=name, error=text) from None
     finally:
         mode.allow_meta = before
+
+
+_state = threading.local()  # `.lays_out`: whether a loop's results on fake tensors are asked for
+
+
+def layout_of(tx: Interpreter, name: str, run: Callable[..., Any], symbolic: bool) -> Any:
+    """The results of a loop on fake tensors. `symbolic`: the number of its steps is a symbol.
+
+    A loop in the body of another one is asked for the layout of its results too.
+    """
+    before = getattr(_state, "lays_out", False)
+    _state.lays_out = True
+    try:
+        return on_fakes(tx, name, functools.partial(run, symbolic=symbolic))
+    finally:
+        _state.lays_out = before
+
+
+def asks_for_layout(size: Any) -> bool:
+    """Whether a loop of `size` steps runs for the layout of its results, which needs one step."""
+    return not isinstance(size, int) and getattr(_state, "lays_out", False)
 
 
 #: A body, the form of its result, and the number of tensors that it takes after its arguments.

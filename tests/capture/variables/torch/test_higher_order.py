@@ -67,12 +67,21 @@ def plain_mapped(x: torch.Tensor) -> Any:
     return torch.stack([row.sin() * (x[0] + 1) for row in x]), torch.stack([row.sum() for row in x])
 
 
+def by_number(x: torch.Tensor) -> Any:
+    return torch.cond(x[0, 0].round(), lambda a: a + 1, lambda a: a - 1, (x,))
+
+
+def plain_by_number(x: torch.Tensor) -> Any:
+    return x + 1 if x[0, 0].round() else x - 1
+
+
 PROGRAMS = [
     (simple, plain_simple),
     (with_free_tensors, plain_with_free_tensors),
     (nested, plain_nested),
     (structured, plain_structured),
     (mapped, plain_mapped),
+    (by_number, plain_by_number),
 ]
 
 
@@ -82,7 +91,7 @@ def test_as_plain_python(program: Program, plain: Program, backend: str) -> None
     fast = capture.compile(program, backend=backend, fullgraph=True)
     torch.manual_seed(0)
     x = torch.randn(3, 4)
-    for given in (x, -x, x + 2, x - 2):
+    for given in (x, -x, x + 2, x - 2, x * 0):
         torch.testing.assert_close(fast(given), plain(given))
 
 
@@ -97,6 +106,33 @@ def test_gradients(program: Program, plain: Program, backend: str) -> None:
             function(x).square().sum().backward()
             gradients.append(x.grad)
         torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_map_in_map_of_changing_sizes(backend: str) -> None:
+    def program(x: torch.Tensor) -> Any:
+        return map_slices(lambda row: map_slices(lambda item: item.sin() + row.sum(), row), x)
+
+    fast = capture.compile(program, backend=backend, fullgraph=True, dynamic=True)
+    for sizes in ((2, 3, 4), (5, 2, 3), (3, 4, 4)):
+        x = torch.rand(sizes)
+        torch.testing.assert_close(fast(x), x.sin() + x.sum((1, 2), keepdim=True))
+
+
+def test_bodies_have_torchs_names() -> None:
+    names: list[list[str]] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        names.append([name for name, _ in module.named_modules()])
+        assert all(isinstance(body, torch.fx.GraphModule) for body in module.children())
+        return module.forward
+
+    torch.testing.assert_close(
+        capture.compile(nested, backend=backend, fullgraph=True)(torch.ones(3, 4)), torch.full((3, 4), 2.0)
+    )
+    capture.compile(mapped, backend=backend, fullgraph=True)(torch.ones(3, 4))
+    inside = ["cond_true_1.cond_true_0", "cond_true_1.cond_false_0"]
+    assert names == [["", "cond_true_1", *inside, "cond_false_1"], ["", "map_body_0"]]
 
 
 def test_branches_of_different_shapes_are_left_to_python() -> None:

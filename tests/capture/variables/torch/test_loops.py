@@ -90,6 +90,17 @@ def plain_products(x: torch.Tensor) -> Any:
     return x.cumprod(0), x.flip(1).cumsum(1).t().contiguous().t().flip(1)
 
 
+def not_associative(x: torch.Tensor) -> Any:
+    return associative_scan(lambda a, b: a * 0.5 + b, x, dim=1, reverse=True, combine_mode="generic")
+
+
+def plain_not_associative(x: torch.Tensor) -> Any:
+    """torch combines pairs first."""
+    x = x.t()
+    two = x[3] * 0.5 + x[2]
+    return torch.stack([two * 0.5 + (x[1] * 0.5 + x[0]), two * 0.5 + x[1], two, x[3]]).t()
+
+
 def long(x: torch.Tensor) -> Any:
     return scan(lambda c, v: (c * 0.5 + v, c.sin()), torch.zeros(3, 4), x.expand(100, 3, 4) + 0)
 
@@ -122,6 +133,7 @@ PROGRAMS = [
     (scanned, plain_scanned),
     (scanned_backwards, plain_scanned_backwards),
     (products, plain_products),
+    (not_associative, plain_not_associative),
     (long, plain_long),
     (regions, plain_regions),
 ]
