@@ -33,7 +33,7 @@ from codegen.trace.behaviour import (
 from codegen.trace.draws import draw
 from codegen.trace.functionalise import Memories, Memory, Tracked, ViewCall, item_of
 from codegen.trace.nodes import as_argument
-from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes
+from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes, check_overlap
 
 aten = torch.ops.aten
 
@@ -337,10 +337,15 @@ class Recorder(TorchDispatchMode):
         return result
 
     def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
-        """Raises where `out=` shares memory with an operand.
+        """Raises where a written tensor shares memory with an operand.
 
-        Only eager knows what most operators do then.
+        Eager refuses some of these calls. Only eager knows what most operators do with such an `out=`.
         """
+        for target in targets:
+            memory = self.find(target).memory
+            for tensor in tensors_in(args):
+                if tensor is not target and self.find(tensor).memory is memory:
+                    check_overlap(func, target, tensor)
         if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
             return
         memories = {id(self.find(tensor).memory) for tensor in tensors_in(args) if tensor.numel()}

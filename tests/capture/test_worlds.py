@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-import math
 import os
 import random
 from typing import Any
@@ -16,363 +14,22 @@ import capture
 from capture.process import other_tracers
 from capture.report.config import config
 from capture.report.counters import counters
-from tests.capture.worlds import classes, language, modules, process, tensors
-from tests.capture.worlds.registry import (
-    WORLDS,
-    World,
-    X,
-    arguments_world,
-    module_world,
-    thing_world,
-    with_globals,
-    world,
+from tests.capture.worlds import (
+    basics,
+    classes,
+    flow,
+    iterators,
+    language,
+    memory,
+    modules,
+    process,
+    surgery,
+    tensors,
+    training,
 )
+from tests.capture.worlds.registry import WORLDS, World
 
-MODULES = (classes, language, modules, process, tensors)
-
-
-@world
-def global_number():
-    return with_globals("K = 2\ndef f(): return X * K", "K = 3")
-
-
-@world
-def global_number_type():
-    return with_globals("K = 2\ndef f(): return X.long() + K", "K = 2.0")
-
-
-@world
-def global_bool_for_int():
-    return with_globals("K = 1\ndef f(): return X + 1, type(K)", "K = True")
-
-
-@world
-def global_zero_sign():
-    return with_globals("K = 0.0\ndef f(): return X * 0 + math.copysign(1.0, K)", "K = -0.0")
-
-
-@world
-def global_nan():
-    return with_globals("K = float('nan')\ndef f(): return X + 1, K != K", "K = 1.0")
-
-
-@world
-def global_string():
-    return with_globals("K = 'a'\ndef f(): return X + len(K)", "K = 'abc'")
-
-
-@world
-def global_function():
-    return with_globals("def g(x): return x + 1\ndef f(): return g(X)", "def g(x): return x + 2")
-
-
-@world
-def global_function_code():
-    return with_globals(
-        "def g(x): return x + 1\ndef h(x): return x + 5\ndef f(): return g(X)", "g.__code__ = h.__code__"
-    )
-
-
-@world
-def global_function_defaults():
-    return with_globals("def g(x, k=1): return x + k\ndef f(): return g(X)", "g.__defaults__ = (7,)")
-
-
-@world
-def global_function_keyword_defaults():
-    return with_globals("def g(x, *, k=1): return x + k\ndef f(): return g(X)", "g.__kwdefaults__ = {'k': 7}")
-
-
-@world
-def global_deleted():
-    return with_globals("len = lambda x: 77\ndef f(): return X + len([1])", "del len")
-
-
-@world
-def builtin_hidden():
-    return with_globals("def f(): return X + len([1])", "len = lambda x: 9")
-
-
-@world
-def global_tensor():
-    return with_globals("T = torch.ones(4)\ndef f(): return X + T", "T = torch.zeros(4)")
-
-
-@world
-def global_tensor_shape():
-    return with_globals("T = torch.ones(4)\ndef f(): return X + T", "T = torch.ones(1)")
-
-
-@world
-def global_becomes_none():
-    return with_globals("T = torch.ones(4)\ndef f(): return X if T is None else X + T", "T = None")
-
-
-@world
-def list_grows():
-    return with_globals("L = [1, 2]\ndef f(): return X + sum(L)", "L.append(3)")
-
-
-@world
-def list_item():
-    return with_globals("L = [1, [2]]\ndef f(): return X + L[1][0]", "L[1][0] = 5")
-
-
-@world
-def dict_key_added():
-    return with_globals("D = {'a': 1}\ndef f(): return X + sum(D.values())", "D['b'] = 4")
-
-
-@world
-def dict_key_appears():
-    return with_globals("D = {'a': 1}\ndef f(): return X + D.get('b', 10)", "D['b'] = 4")
-
-
-@world
-def dict_order():
-    return with_globals("D = {'a': 1, 'b': 2}\ndef f(): return X + 1, list(D)", "D = {'b': 2, 'a': 1}")
-
-
-@world
-def set_contents():
-    return with_globals("S = {1, 2}\ndef f(): return X + (3 in S)", "S.add(3)")
-
-
-@world
-def closure_cell():
-    k = 1
-
-    def f():
-        return X + k
-
-    def change():
-        nonlocal k
-        k = 2
-
-    return f, change
-
-
-@world
-def closure_of_helper():
-    k = 1
-
-    def g(x):
-        return x + k
-
-    def f():
-        return g(X)
-
-    def change():
-        nonlocal k
-        k = 2
-
-    return f, change
-
-
-@world
-def attribute():
-    return thing_world(lambda t: X + t.k, lambda t, c: setattr(t, "k", 5))
-
-
-@world
-def attribute_type():
-    return thing_world(lambda t: X.long() + t.k, lambda t, c: setattr(t, "k", 1.0))
-
-
-@world
-def class_attribute():
-    return thing_world(lambda t: X + t.level, lambda t, c: setattr(c, "level", 5))
-
-
-@world
-def instance_hides_class():
-    return thing_world(lambda t: X + t.level, lambda t, c: setattr(t, "level", 5))
-
-
-@world
-def method_patched():
-    return thing_world(lambda t: t.g(X), lambda t, c: setattr(c, "g", lambda self, x: x * 100))
-
-
-@world
-def method_on_instance():
-    return thing_world(lambda t: t.g(X), lambda t, c: setattr(t, "g", lambda x: x * 100))
-
-
-@world
-def property_patched():
-    return thing_world(lambda t: X + t.p, lambda t, c: setattr(c, "p", property(lambda self: 9)))
-
-
-@world
-def attribute_appears():
-    return thing_world(lambda t: X + getattr(t, "new", 1), lambda t, c: setattr(t, "new", 5))
-
-
-@world
-def attribute_deleted():
-    return thing_world(lambda t: X + (t.k if hasattr(t, "k") else 50), lambda t, c: delattr(t, "k"))
-
-
-@world
-def getattr_appears():
-    return thing_world(
-        lambda t: X + getattr(t, "zzz", 1), lambda t, c: setattr(c, "__getattr__", lambda self, n: 9)
-    )
-
-
-@world
-def class_changed():
-    other = type("Other", (), {"g": lambda self, x: x - 1})
-    return thing_world(lambda t: t.g(X), lambda t, c: setattr(t, "__class__", other))
-
-
-@world
-def len_dunder_patched():
-    return thing_world(lambda t: X + bool(t), lambda t, c: setattr(c, "__bool__", lambda self: False))
-
-
-@world
-def nested_list_attribute():
-    return thing_world(lambda t: X + len(t.items), lambda t, c: t.items.append(1))
-
-
-@world
-def module_train():
-    return module_world(lambda n: n.train())
-
-
-@world
-def module_parameter_replaced():
-    return module_world(lambda n: setattr(n[0], "weight", torch.nn.Parameter(torch.zeros(4, 4))))
-
-
-@world
-def module_bias_removed():
-    return module_world(lambda n: setattr(n[0], "bias", None))
-
-
-@world
-def module_submodule_replaced():
-    return module_world(lambda n: n.__setitem__(0, torch.nn.Identity()))
-
-
-@world
-def module_appended():
-    return module_world(lambda n: n.append(torch.nn.ReLU()))
-
-
-@world
-def module_hook():
-    return module_world(lambda n: n[0].register_forward_hook(lambda m, i, o: o * 0))
-
-
-@world
-def module_pre_hook():
-    return module_world(lambda n: n[0].register_forward_pre_hook(lambda m, i: (i[0] * 0,)))
-
-
-@world
-def module_forward_patched():
-    return module_world(lambda n: setattr(n[0], "forward", lambda x: x * 7))
-
-
-@world
-def module_constant():
-    return module_world(lambda n: setattr(n[2], "eps", 100.0))
-
-
-@world
-def module_requires_grad():
-    return module_world(lambda n: n.requires_grad_(False))
-
-
-@world
-def module_weight_data():
-    return module_world(lambda n: setattr(n[0].weight, "data", torch.ones(4, 4)))
-
-
-@world
-def library_constant():
-    saved = math.pi
-
-    def change():
-        math.pi = 3.0
-
-    def f():
-        return X + math.pi
-
-    f.restore = lambda: setattr(math, "pi", saved)
-    return f, change
-
-
-@world
-def argument_one_true():
-    return arguments_world((1, None), (True, None))
-
-
-@world
-def argument_float_int():
-    return arguments_world((1, 2), (1.0, 2))
-
-
-@world
-def argument_shapes():
-    return arguments_world((X, X[0]), (X, X[:, :1].clone()))
-
-
-@world
-def argument_strides():
-    return arguments_world((X, X + 1), (X.T.contiguous().T, X + 1))
-
-
-@world
-def argument_dtype():
-    return arguments_world((X, X + 1), (X.double(), X + 1))
-
-
-@world
-def argument_aliases():
-    return arguments_world((X, X + 1), (X, X))
-
-
-@world
-def argument_requires_grad():
-    return arguments_world((X, X + 1), (X.clone().requires_grad_(), X + 1))
-
-
-@world
-def argument_tensor_to_number():
-    return arguments_world((X, X + 1), (X, 3))
-
-
-@world
-def argument_subclass():
-    return arguments_world((X, X + 1), (X, torch.nn.Parameter(X + 1)))
-
-
-@world
-def argument_named_tuple():
-    p = collections.namedtuple("p", "a b")
-    q = collections.namedtuple("q", "a b")
-    return arguments_world((p(1, 2), 0), (q(1, 2), 0))
-
-
-@world
-def grad_mode():
-    w = torch.ones(4, requires_grad=True)
-    return (lambda: (X * w).requires_grad), (lambda: torch.set_grad_enabled(False))
-
-
-@world
-def default_dtype():
-    return (lambda: X + torch.ones(4)), (lambda: torch.set_default_dtype(torch.float64))
-
-
-@world
-def inference_or_autocast():
-    w = torch.ones(4, 4)
-    return (lambda: (X @ w).dtype), (lambda: torch.set_autocast_enabled("cpu", True))
+MODULES = (basics, classes, flow, iterators, language, memory, modules, process, surgery, tensors, training)
 
 
 def reset_process_state() -> None:
@@ -386,27 +43,33 @@ def reset_process_state() -> None:
     torch.manual_seed(0)
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: Any, right: Any, rtol: float = 0) -> bool:
+    """`rtol`: what native code may round in another way than eager."""
     if isinstance(left, torch.Tensor):
-        return left.dtype == right.dtype and left.stride() == right.stride() and torch.equal(left, right)
+        if left.dtype != right.dtype or left.shape != right.shape or left.stride() != right.stride():
+            return False
+        if left.requires_grad != right.requires_grad:
+            return False
+        return torch.equal(left, right) or torch.allclose(left, right, rtol, rtol / 10, equal_nan=True)
     if isinstance(left, (tuple, list)):
         return (
             type(left).__name__ == type(right).__name__
             and len(left) == len(right)
-            and all(map(same, left, right))
+            and all(same(one, two, rtol) for one, two in zip(left, right))
         )
     if isinstance(left, type):
         return left.__name__ == right.__name__
     return type(left).__name__ == type(right).__name__ and (left == right or left is right or left != left)
 
 
-def two_calls(made: Any, captured: bool) -> list[Any]:
+def two_calls(made: Any, backend: str | None) -> list[Any]:
+    """The results of two calls before the change and of two behind it. `backend` None: not captured."""
     function, change = made
 
     def call() -> Any:
-        if not captured:
+        if backend is None:
             return function()
-        with capture.enable(backend="eager"):
+        with capture.enable(backend=backend):
             return function()
 
     try:
@@ -418,15 +81,25 @@ def two_calls(made: Any, captured: bool) -> list[Any]:
         reset_process_state()
 
 
-@pytest.mark.parametrize("changing", WORLDS, ids=lambda w: w.name)
-def test_world(changing: World) -> None:
+def compare(changing: World, backend: str, rtol: float) -> None:
     reset_process_state()
-    expected = two_calls(changing.make(), captured=False)
+    expected = two_calls(changing.make(), None)
     capture.reset()
     with config.patch(raise_on_error=True):
-        found = two_calls(changing.make(), captured=True)
+        found = two_calls(changing.make(), backend)
     for one, two in zip(expected, found):
-        assert same(one, two), (one, two)
+        assert same(one, two, rtol), (one, two)
+
+
+@pytest.mark.parametrize("changing", WORLDS, ids=lambda w: w.name)
+def test_world(changing: World) -> None:
+    compare(changing, "eager", 0)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("changing", [w for w in WORLDS if w.natively], ids=lambda w: w.name)
+def test_world_of_native_code(changing: World) -> None:
+    compare(changing, "llvm", 1e-4)
 
 
 def test_forward_mode_differentiation_is_left_to_python() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import types
@@ -23,6 +24,7 @@ class World:
 
     name: str
     make: Callable[[], tuple[Callable[..., Any], Callable[[], Any]]]
+    natively: bool = False  # in native code too
 
 
 WORLDS: list[World] = []
@@ -87,3 +89,48 @@ def arguments_world(*calls: tuple[Any, ...]) -> Any:
         return X * 1, a, b, type(a), type(b)
 
     return (lambda: use(*remaining[0])), (lambda: remaining.pop(0))
+
+
+State = types.SimpleNamespace
+
+
+def state(**fields: Callable[[], Any]) -> Callable[[], Any]:
+    """The fields are functions, called for each world anew."""
+    return lambda: State(**{name: make() for name, make in fields.items()})
+
+
+def add_rows(prefix: str, rows: list[tuple[str, Any, Any, Any]]) -> None:
+    """A world for each row: name, what makes the state, the called function of it, its change."""
+    for name, make, body, change in rows:
+        WORLDS.append(World(f"{prefix}_{name}", functools.partial(_world_of_state, make, body, change), True))
+
+
+def _world_of_state(make: Any, body: Any, change: Any) -> Any:
+    state = make()
+    function = functools.partial(body, state)
+    restore = getattr(state, "restore", None)
+    if callable(restore) and not isinstance(state, torch.nn.Module):
+        function.restore = restore  # type: ignore[attr-defined]
+    return function, (lambda: change(state))
+
+
+def add_calls(name: str, body: Any, first: Any, then: list[Any]) -> None:
+    """A world in which the two calls before the change get arguments that `first` makes. Those behind it get
+    what the functions in `then` make, one after the other. What the body does to its arguments is compared.
+    """
+    WORLDS.append(World(name, functools.partial(_world_of_calls, body, first, then), True))
+
+
+def _world_of_calls(body: Any, first: Any, then: list[Any]) -> Any:
+    makers = [first]
+
+    def called() -> Any:
+        args = makers[0]()
+        if len(makers) > 1:
+            makers.pop(0)
+        try:
+            return body(*args), args
+        except RuntimeError as refused:
+            return str(refused), args
+
+    return called, (lambda: makers.__setitem__(slice(None), then))

@@ -302,3 +302,37 @@ def test_tracing_is_fast() -> None:
     chain = fx.symbolic_trace(lambda x, y: ((((x * y).tanh() * y).exp() + x).sigmoid() * y - x).relu() + 1)
     assert best_of(10, lambda: trace(small, [x, y], fake_mode())) < 2e-3
     assert best_of(10, lambda: trace(chain, [x, y], fake_mode())) < 6e-3
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x[1:].add_(x[:-1]),
+        lambda x: x[1:].copy_(x[:-1]),
+        lambda x: torch.add(x[1:], 1, out=x[:-1]),
+        lambda x: x.view(2, 2).mul_(x.view(2, 2).T),
+    ],
+)
+def test_writes_to_a_part_of_an_operand_are_left_to_eager(write: Any) -> None:
+    """Eager refuses them."""
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        write(y)
+        return y
+
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        run(torch.arange(4.0))
+    with pytest.raises(UntraceableError, match="a part of one of its operands"):
+        traced(run, torch.arange(4.0))
+
+
+def test_writes_beside_an_operand_are_traced() -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        y[:2].add_(y[2:])
+        y[::2].mul_(y[1::2])
+        return y.add_(y)
+
+    assert torch.equal(capture.compile(run)(torch.arange(4.0)), run(torch.arange(4.0)))
+    traced(run, torch.arange(4.0))
