@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import torch
 
-from capture.backends.settings import make_settings
+from capture.backends.settings import check_mode, make_settings
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
 from capture.hooks.regions import Region, without_capture
@@ -29,7 +29,7 @@ from capture.policy.marks import (
     maybe_mark_dynamic,
 )
 from capture.report.counters import counters
-from capture.report.errors import UsageError, did_you_mean
+from capture.report.errors import UsageError
 from capture.report.log import forget_warnings
 from capture.sizes import policy
 
@@ -111,15 +111,11 @@ def compile(fn: Any = None, *, mode: str | None = None, disable: bool = False, *
     disable: return `fn` unchanged.
     Errors: UsageError if `fn` is neither a callable nor a module.
     """
-    if mode not in MODES:
-        raise UsageError(f"no mode is named {mode!r}: {did_you_mean(str(mode), filter(None, MODES))}")
+    check_mode(mode)
     region = enable(**settings)
     if disable:
         return fn if fn is not None else _unchanged
     return region if fn is None else region(fn)
-
-
-MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 def _unchanged(fn: T) -> T:

@@ -18,7 +18,9 @@ os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
 #: Folders, modules and tests that `make quick` leaves out. They train, they start a process of Python, they
 #: compile whole programs or they run a program very often. Sweeps carry the mark `sweep` in their modules.
 SLOW = (
+    "capture/backends/test_torch_compile.py",
     "capture/interpret/test_instruction_limit.py",
+    "capture/process/test_other_tracers.py",
     "capture/process/test_replaced_tensor_methods.py",
     "capture/report/test_break_reasons.py::test_reason[too_many_places]",
     "capture/sizes/test_dynamic.py",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from capture.backends.registry import backend_name, resolve
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
-from capture.report.errors import UsageError
+from capture.report.errors import UsageError, did_you_mean
 from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
 
 if TYPE_CHECKING:
@@ -45,6 +45,15 @@ def make_settings(
     if named:
         function = _bound_once(backend, named, function)
     return CaptureSettings(function, backend_name(backend), fullgraph, dynamic, named, tag)
+
+
+#: of torch.compile; our backend has only one mode
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def check_mode(mode: str | None) -> None:
+    if mode not in MODES:
+        raise UsageError(f"no mode is named {mode!r}: {did_you_mean(str(mode), filter(None, MODES))}")
 
 
 _bound: dict[Any, Any] = {}

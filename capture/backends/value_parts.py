@@ -32,7 +32,7 @@ Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 def reads_values(graph: torch.fx.Graph) -> bool:
     """Whether some node gives an unbacked symbol."""
     return any(
-        number.node.shape_env.is_unbacked(number.node._expr)
+        not number.node._expr.free_symbols <= number.node.shape_env.backed_var_to_val.keys()
         for node in graph.nodes
         for number in _numbers(node.meta.get("example_value"))
     )

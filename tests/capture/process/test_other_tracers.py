@@ -205,7 +205,6 @@ def scripted(a):
     return a.relu() + 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["module", "function"])
 def test_torch_compile_and_a_strict_export_follow_the_original(kind):
     """torch.compile makes one graph of it: it does not stop at the functions of capture."""
@@ -224,14 +223,12 @@ def test_torch_compile_and_a_strict_export_follow_the_original(kind):
     torch._dynamo.reset()
 
 
-@pytest.mark.slow
 def test_torch_compile_follows_what_is_disabled():
     again = torch.compile(as_module(capture.disable(function)), backend="eager", fullgraph=True)
     assert torch.equal(again(x), function(x))
     torch._dynamo.reset()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mine_first", [False, True])
 def test_torch_compile_captures_the_frames_that_it_is_to_capture(mine_first):
     """Whichever evaluator was installed first: an entry does not run in the place of torch.compile's code."""
@@ -250,7 +247,6 @@ def test_torch_compile_captures_the_frames_that_it_is_to_capture(mine_first):
     torch._dynamo.reset()
 
 
-@pytest.mark.slow
 def test_what_another_compiler_runs_is_not_captured():
     reasons = []
 
