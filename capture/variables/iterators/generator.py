@@ -16,9 +16,12 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.iterators import rebuilt
 from capture.variables.iterators.iterator import IteratorVariable
+from capture.variables.iterators.rebuilt import REBUILT, Rebuilt
 
 if TYPE_CHECKING:
+    from capture.output.python_code import PythonCode
     from capture.variables.core.protocols import CalleeFrame, Interpreter
 
 
@@ -27,10 +30,14 @@ class GeneratorVariable(IteratorVariable):
         super().__init__(None)
         self.frame = frame
         self.born = frame.output.root_step
-        self.kind: type = types.GeneratorType  # a polyfill sets the class that it replaces
+        #: what it stands for, if it is the generator of a polyfill
+        self.rebuilt: Rebuilt | None = REBUILT.get(frame.code)
+        #: the class; the call of a polyfill sets the class that it replaces
+        self.kind: type = (self.rebuilt and self.rebuilt.kind) or types.GeneratorType
         frame.output.generators.append(self)
         self.started = False
         self.finished = False
+        self.failed = False  # an error left what the generator stands for; Python's iterator may go on
         self.running = False
         self.result: Variable = ConstantVariable(None)
 
@@ -45,6 +52,8 @@ class GeneratorVariable(IteratorVariable):
 
     def resume(self, tx: Interpreter, sent: Variable) -> Variable | None:
         """Run to the next yield and return its item, or None at the end. The current yield returns `sent`."""
+        if self.failed:
+            raise GraphBreak("generator", what="the next item behind an error")
         if self.finished:
             return None
         if self.running:
@@ -62,7 +71,7 @@ class GeneratorVariable(IteratorVariable):
         try:
             item = self.frame.run_to_yield()
         except ObservedException as raised:
-            self.finished = True
+            self.finished, self.failed = True, self.rebuilt is not None
             raise _as_it_leaves(raised) from None
         finally:
             self.running = False
@@ -77,6 +86,19 @@ class GeneratorVariable(IteratorVariable):
         self.frame.locals = {}
         self.frame.cells = {}
         self.frame.stack = []
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.rebuilt is None or self.running or self.failed:
+            super().reconstruct(code)
+        elif self.finished:
+            code.call_object(rebuilt.ended, [ConstantVariable(self.kind)])
+        else:
+            rebuilt.load(code, self.rebuilt, self.frame.locals, self.started)
+
+    def children(self) -> list[Variable]:
+        if self.rebuilt is None or self.finished:
+            return []
+        return rebuilt.locals_of(self.frame.locals, self.rebuilt)
 
     def waits_in_try(self) -> bool:
         """Whether its release runs code (`finally`, `with`). Only Python knows the time of the release."""

@@ -19,13 +19,14 @@ from capture.variables.callables.polyfills import MISSING, stands_for
 
 @stands_for(itertools.chain)
 def chain_(*iterables: Iterable[Any]) -> Iterator[Any]:
-    for iterable in iterables:
-        yield from iterable
+    return _flattened(iter(iterables))
 
 
 def _flattened(iterables: Iterator[Iterable[Any]]) -> Iterator[Any]:
     for iterable in iterables:
-        yield from iterable
+        walk = iter(iterable)
+        for item in walk:  # noqa: UP028 (`rebuilt.py` needs the iterator under a name)
+            yield item
 
 
 @stands_for(itertools.chain.from_iterable)
@@ -84,10 +85,12 @@ def cycle_(iterable: Iterable[Any], /) -> Iterator[Any]:
 def _cycle(items: Iterator[Any]) -> Iterator[Any]:
     saved = []
     for item in items:
-        yield item
         saved.append(item)
+        yield item
     while saved:
-        yield from saved
+        walk = iter(saved)
+        for item in walk:
+            yield item
 
 
 @stands_for(itertools.accumulate)
@@ -115,11 +118,15 @@ def product_(*iterables: Iterable[Any], repeat: int = 1) -> Iterator[Any]:
     results: list[Any] = [()]
     for pool in pools:
         results = [(*done, item) for done in results for item in pool]
-    return _each(results)
+    return _each(results, itertools.product, tuple(pools))
 
 
-def _each(results: list[Any]) -> Iterator[Any]:
-    yield from results
+def _each(results: list[Any], made_by: Any, pools: tuple[Any, ...]) -> Iterator[Any]:
+    """The rows that `made_by(*pools)` gives."""
+    read = 0
+    for row in results:
+        read += 1
+        yield row
 
 
 @stands_for(itertools.pairwise)
@@ -212,7 +219,7 @@ def _combinations(pool: tuple[Any, ...], length: int, start: int) -> list[tuple[
 @stands_for(itertools.combinations)
 def combinations_(iterable: Iterable[Any], r: int) -> Iterator[Any]:
     pool = tuple(iterable)
-    return _each(_combinations(pool, _length(r), 0))
+    return _each(_combinations(pool, _length(r), 0), itertools.combinations, (pool, r))
 
 
 @stands_for(itertools.combinations_with_replacement)
@@ -221,7 +228,8 @@ def combinations_with_replacement_(iterable: Iterable[Any], r: int) -> Iterator[
     results: list[Any] = [((), 0)]
     for _ in range(_length(r)):
         results = [((*done, pool[i]), i) for done, least in results for i in range(least, len(pool))]
-    return _each([row for row, _ in results])
+    made_by = itertools.combinations_with_replacement
+    return _each([row for row, _ in results], made_by, (pool, r))
 
 
 @stands_for(itertools.permutations)
@@ -233,7 +241,8 @@ def permutations_(iterable: Iterable[Any], r: Any = None) -> Iterator[Any]:
     results: list[Any] = [()]
     for _ in range(length):
         results = [(*done, i) for done in results for i in range(len(pool)) if i not in done]
-    return _each([tuple([pool[i] for i in row]) for row in results])
+    rows = [tuple([pool[i] for i in row]) for row in results]
+    return _each(rows, itertools.permutations, (pool, length))
 
 
 @stands_for(itertools.compress)

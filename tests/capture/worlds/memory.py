@@ -138,7 +138,7 @@ ALIASES = [
         (write_first, apart, diagonal), (write_both, transposed, diagonal),
         (write_second_read_first, apart, expanded), (resultant_alias, apart, same),
         (resultant_alias, same, view_of_the_other), (in_place_under_a_branch, apart, same),
-        (in_place_under_a_branch, apart, shifted), (gradient_of_product, apart, same),
+        (gradient_of_product, apart, same),
         (gradient_of_product, same, shifted), (write_second_read_first, apart, same_data_other_dtype),
     ]
 ]  # fmt: skip
