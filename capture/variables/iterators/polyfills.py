@@ -123,9 +123,7 @@ def product_(*iterables: Iterable[Any], repeat: int = 1) -> Iterator[Any]:
 
 def _each(results: list[Any], made_by: Any, pools: tuple[Any, ...]) -> Iterator[Any]:
     """The rows that `made_by(*pools)` gives."""
-    read = 0
-    for row in results:
-        read += 1
+    for read, row in enumerate(results, 1):  # noqa: B007 (`rebuilt.py` asks for it)
         yield row
 
 

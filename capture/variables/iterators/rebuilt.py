@@ -94,23 +94,23 @@ def _code_of(function: Any) -> CodeType:
     return code
 
 
+_ROWS: list[tuple[Any, type | None, Callable[..., Any], str]] = [
+    (polyfills._accumulate, itertools.accumulate, accumulate, "items function total initial"),
+    (polyfills._flattened, itertools.chain, chain, "iterables walk"),
+    (polyfills._islice, itertools.islice, islice, "items start stop step index wanted"),
+    (polyfills._cycle, itertools.cycle, cycle, "items saved walk"),
+    (polyfills._pairwise, itertools.pairwise, pairwise, "items right"),
+    (polyfills._starmap, itertools.starmap, _same_call(itertools.starmap), "function rows"),
+    (polyfills._takewhile, itertools.takewhile, _same_call(itertools.takewhile), "predicate items"),
+    (polyfills._dropwhile, itertools.dropwhile, dropwhile, "predicate items"),
+    (polyfills._zip_longest, itertools.zip_longest, zip_longest, "iterators fillvalue"),
+    (polyfills._compress, itertools.compress, _same_call(itertools.compress), "items selectors"),
+    (polyfills._filterfalse, itertools.filterfalse, _same_call(itertools.filterfalse), "function items"),
+    (polyfills._each, None, each, "made_by pools read"),
+    (results_until, type(iter(int, 0)), _same_call(iter), "function sentinel"),
+]
 REBUILT: dict[CodeType, Rebuilt] = {
-    _code_of(function): Rebuilt(kind, make, tuple(names.split()))
-    for function, kind, make, names in [
-        (polyfills._accumulate, itertools.accumulate, accumulate, "items function total initial"),
-        (polyfills._flattened, itertools.chain, chain, "iterables walk"),
-        (polyfills._islice, itertools.islice, islice, "items start stop step index wanted"),
-        (polyfills._cycle, itertools.cycle, cycle, "items saved walk"),
-        (polyfills._pairwise, itertools.pairwise, pairwise, "items right"),
-        (polyfills._starmap, itertools.starmap, _same_call(itertools.starmap), "function rows"),
-        (polyfills._takewhile, itertools.takewhile, _same_call(itertools.takewhile), "predicate items"),
-        (polyfills._dropwhile, itertools.dropwhile, dropwhile, "predicate items"),
-        (polyfills._zip_longest, itertools.zip_longest, zip_longest, "iterators fillvalue"),
-        (polyfills._compress, itertools.compress, _same_call(itertools.compress), "items selectors"),
-        (polyfills._filterfalse, itertools.filterfalse, _same_call(itertools.filterfalse), "function items"),
-        (polyfills._each, None, each, "made_by pools read"),
-        (results_until, type(iter(int, 0)), _same_call(iter), "function sentinel"),
-    ]
+    _code_of(function): Rebuilt(kind, make, tuple(names.split())) for function, kind, make, names in _ROWS
 }
 
 

@@ -1,4 +1,4 @@
-"""Iterators of `itertools` that live on behind a graph break, that a function returns, or that met an error."""
+"""Iterators of `itertools` that live on behind a graph break, are returned, or met an error."""
 
 from __future__ import annotations
 
