@@ -30,6 +30,7 @@ SLOW = (
     "capture/variables/numbers/test_random_draws.py",
     "capture/variables/tensors/test_hook_gradients.py",
     "capture/variables/tensors/test_numpy_array.py",
+    "capture/variables/torch/test_flex_attention.py",
     "capture/variables/torch/test_optimizers.py",
     "codegen/autograd/test_derivatives.py",
     "codegen/autograd/test_partial_backward.py",

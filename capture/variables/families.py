@@ -39,6 +39,7 @@ import capture.variables.text.rules
 import capture.variables.text.strings
 import capture.variables.torch.autograd_function
 import capture.variables.torch.derivative_functions
+import capture.variables.torch.flex_attention
 import capture.variables.torch.higher_order_rules
 import capture.variables.torch.loop_rules
 import capture.variables.torch.nn_module

@@ -29,6 +29,7 @@ from capture.variables.core.rules import rule
 from capture.variables.numbers import graph_float
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch import compiled_callable, contexts, wrapper_polyfills
+from capture.variables.torch.flex_attention import is_mark_of_sizes, mark_of_sizes
 from capture.variables.torch.transforms import MAKERS, call_made
 from guards.sources import ConstantSource
 
@@ -112,6 +113,7 @@ def without_the_tag(
 
 #: Pairs: whether torch.compile made the function, and the rule for its call.
 OF_TORCH_COMPILE = (
+    (is_mark_of_sizes, mark_of_sizes),
     (is_kept_from_torch_compile, kept_from_torch_compile),
     (is_tagged_by_torch_compile, without_the_tag),
 )
