@@ -15,6 +15,7 @@ of its name. If the function has a parameter `options`, it gets all options as a
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -83,6 +84,13 @@ def _is_one_of(backend: Backend, functions: list[Backend]) -> bool:
 def names() -> list[str]:
     """Registered names, sorted."""
     return sorted(_registry)
+
+
+def eager_in_place_of(settings: CaptureSettings) -> CaptureSettings:
+    """The settings for a graph whose tensors must be eager's own. Backends of the user keep their graphs."""
+    if settings.backend_name not in ("llvm", "aot_eager"):
+        return settings
+    return dataclasses.replace(settings, backend=lookup("eager"), backend_name="eager", options=())
 
 
 def lookup(name: str) -> Backend:

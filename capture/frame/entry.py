@@ -163,7 +163,8 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
     capture.forward = called_directly(without_graph(module), output)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and the graph may change the state of the thread
-        compiled = registry.call(settings, module, [i.example for i in used])
+        chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
+        compiled = registry.call(chosen, module, [i.example for i in used])
     finally:
         state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)

@@ -83,6 +83,8 @@ def finish(
 ) -> Capture:
     """Decide whether there is anything to capture, then make the frame's code."""
     tx.output.is_broken = signal is not None
+    late = signal is not None and frame_filter.reads_eager_tensors(frame.code)
+    tx.output.wants_eager = late or (signal is not None and signal.wants_eager)
     capture = Capture(tx, value, None if signal is None else signal.as_reason())
     if signal is not None:
         if not goes_on_after_break(capture, signal, settings, frame):

@@ -205,6 +205,15 @@ def reads_other_locals(code: CodeType) -> bool:
     return "f_locals" in code.co_names
 
 
+#: what a tensor of compiled code may have another answer for: its base, its version, its object in C++
+OF_EAGER_TENSORS = frozenset(("_base", "_is_view", "_version", "_cdata"))
+
+
+def reads_eager_tensors(code: CodeType) -> bool:
+    """Whether a frame of this code may read, behind a break, what only eager's own tensors have."""
+    return not OF_EAGER_TENSORS.isdisjoint(code.co_names)
+
+
 @functools.lru_cache(maxsize=8192)
 def asks_for_locals(code: CodeType) -> bool:
     """Whether a frame of this code may read its own variables: then it can't be cut by a graph break."""

@@ -157,6 +157,8 @@ class GraphBreak(Retry):
         self.hint = reason.hint.format(**texts)
         #: if a value can't be rebuilt: the step of the root frame that made it
         self.born: int | None = None
+        #: Python then reads what only eager's own tensors have, so no backend compiles the graph before it
+        self.wants_eager = False
         #: innermost first; each frame adds its line when the signal passes it
         self.stack: list[traceback.FrameSummary] = []
         #: the same frames: code, number of finished instructions, index of the next instruction

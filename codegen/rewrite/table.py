@@ -35,6 +35,7 @@ from codegen.fake.shapes.spec import like, row_major
 from codegen.rewrite import (  # noqa: F401 (each enters its rows)
     activations,
     circular_padding,
+    deterministic_fill,
     half,
     losses,
     masked,

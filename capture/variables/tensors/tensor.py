@@ -103,11 +103,9 @@ DATA_DEPENDENT = {
     "__complex__": "complex(tensor)",
     "__contains__": "`in` on a tensor",
 }
-# Methods that reach outside of the graph: autograd, storage, hooks, other processes, text.
-OUTSIDE = frozenset(
+# Methods that look at the memory of the tensor.
+OF_MEMORY = frozenset(
     [
-        "backward",
-        "retain_grad",
         "is_shared",
         "_is_zerotensor",
         "storage_type",
@@ -117,6 +115,13 @@ OUTSIDE = frozenset(
         "untyped_storage",
         "storage",
         "typed_storage",
+    ]
+)
+# Methods that reach outside of the graph: autograd, storage, hooks, other processes, text.
+OUTSIDE = frozenset(
+    [
+        "backward",
+        "retain_grad",
         "set_",
         "resize_",
         "resize_as_",
@@ -253,6 +258,12 @@ class TensorVariable(Variable):
     def del_attr(self, tx: Interpreter, name: str) -> None:
         tensor_attributes.delete(self, tx, name)
 
+    def unknown(self, kind: str, name: str) -> GraphBreak:
+        """The break for what only tensors of eager have: their place among views and in autograd's graph."""
+        signal = GraphBreak(kind, value=self, name=name)
+        signal.wants_eager = self.value is None
+        return signal
+
     def _other_attribute(self, tx: Interpreter, name: str) -> Variable:
         own = tensor_attributes.load(self, tx, name)
         if own is not None:
@@ -264,7 +275,7 @@ class TensorVariable(Variable):
             raise raise_new(
                 AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
             )
-        raise GraphBreak("get_attr", value=self, name=name)
+        raise self.unknown("get_attr", name)
 
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
@@ -274,6 +285,8 @@ class TensorVariable(Variable):
             if number is not None:
                 return number
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
+        if name in OF_MEMORY:
+            raise self.unknown("method", name)
         if name in OUTSIDE:
             raise GraphBreak("method", name=name, value=self)
         overridden = None if name == "__iter__" else self._overridden(tx, _method(name), args, kwargs)
@@ -433,7 +446,13 @@ def _grad(self: TensorVariable, tx: Interpreter) -> Variable:
 def _grad_fn(self: TensorVariable, tx: Interpreter) -> Variable:
     if self.fake.grad_fn is None:
         return ConstantVariable(None)
-    raise GraphBreak("get_attr", value=self, name="grad_fn")
+    raise self.unknown("get_attr", "grad_fn")
+
+
+def _base(self: TensorVariable, tx: Interpreter) -> Variable:
+    if self.value is not None or self.fake._base is not None:
+        raise self.unknown("get_attr", "_base")
+    return ConstantVariable(None)
 
 
 def _device(self: TensorVariable, tx: Interpreter) -> Variable:
@@ -466,7 +485,7 @@ def _of_graph(name: str) -> Callable[[TensorVariable, Interpreter], Variable]:
 
     def read(self: TensorVariable, tx: Interpreter) -> Variable:
         if not self.fake.is_leaf:
-            raise GraphBreak("get_attr", value=self, name=name)
+            raise self.unknown("get_attr", name)
         return ConstantVariable(getattr(self.fake, name))
 
     return read
@@ -503,7 +522,7 @@ def _requires_grad_in_place(
 def _is_view(self: TensorVariable, tx: Interpreter) -> Variable:
     """Whether a result is a view. It breaks for an input, because no guard checks that."""
     if self.value is not None:
-        raise GraphBreak("method", name="_is_view", value=self)
+        raise self.unknown("method", "_is_view")
     return ConstantVariable(self.fake._is_view())
 
 
@@ -530,6 +549,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Interpreter], Variable]] 
     "is_leaf": _is_leaf,
     "grad": _grad,
     "grad_fn": _grad_fn,
+    "_base": _base,
     "output_nr": _of_graph("output_nr"),
     "retains_grad": _of_graph("retains_grad"),
     "__class__": _class,

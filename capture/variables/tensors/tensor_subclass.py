@@ -146,7 +146,19 @@ class SubclassVariable(TensorVariable):
 
 
 class PlainAliasVariable(TensorVariable):
-    """`x.as_subclass(torch.Tensor)`: another object on the memory of `x`."""
+    """`x.as_subclass(torch.Tensor)`: another object on the memory of `x`, which is a view for autograd."""
+
+    def get_attr(self, tx: Interpreter, name: str) -> Variable:
+        if name in ("is_leaf", "grad_fn", "_base", "output_nr", "retains_grad"):
+            raise self.unknown("get_attr", name)
+        return super().get_attr(tx, name)
+
+    def call_method(
+        self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "_is_view":
+            raise self.unknown("method", name)
+        return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         rebuild_as(torch.Tensor, self, code)

@@ -110,12 +110,27 @@ class ModuleVariable(ObjectVariable):
         if not as_written or self.value is None:
             return super().call(tx, args, kwargs)
         check_initialized(tx, self.value, args, kwargs)
+        own = self.own_call(tx)
+        if own is not None:
+            return own.call(tx, args, kwargs)
         if self.has_hooks(tx):
             called = module_hooks.call_with_hooks(tx, self, args, kwargs)
             if called is not None:
                 return called
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
         return self.get_attr(tx, "forward").call(tx, args, kwargs)
+
+    def own_call(self, tx: Interpreter) -> Variable | None:
+        """What torch's `__call__` finds on the instance itself, in place of the class's `_call_impl`."""
+        namespace = instance_dict(self.value) or {}
+        for name in ("_compiled_call_impl", "_call_impl"):
+            if name not in namespace and name not in self.attributes:
+                tx.output.guarding.no_attribute(self, name)
+                continue
+            found = self.get_attr(tx, name)
+            if not found.is_exactly(None):
+                return found
+        return None
 
     def has_hooks(self, tx: Interpreter) -> bool:
         """Whether the module has hooks, or all modules have. Guards check the answer."""
@@ -135,7 +150,7 @@ class ModuleVariable(ObjectVariable):
             found = found or bool(hooks)
         if found:
             tx.output.side_effects.check_hooks_known()
-        return found or bool(namespace.get("_compiled_call_impl"))
+        return found
 
 
 def module_get_attribute(tx: Interpreter, owner: Any, name: Variable) -> Variable:
