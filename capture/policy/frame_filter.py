@@ -284,6 +284,14 @@ def _package_of(path: str) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=1024)
+def is_of_the_program(code: CodeType) -> bool:
+    """Whether the code comes neither from an installed package nor from the standard library."""
+    path = code.co_filename
+    in_package = _package_of(path) is not None or path.startswith((_TORCH, *OUR_PACKAGES))
+    return not in_package and not path.startswith((_STDLIB, *GENERATED))
+
+
 def _is_polyfills(module: str) -> bool:
     """Whether the module has polyfills: `capture.variables.<family>.polyfills` and `..._polyfills`."""
     return module.startswith("capture.variables.") and module.endswith("polyfills")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch._VF
 
+from capture.policy import frame_filter
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, is_data_descriptor, lookup_type
@@ -26,25 +27,33 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 
+NAMESPACE: Any = lookup_type(types.ModuleType, "__dict__")
+
+
 class PythonModuleVariable(Variable):
     def __init__(self, module: types.ModuleType, source: Source | None) -> None:
         super().__init__(source)
         self.module = module
+        #: the dict itself: a class of the program may see who asks the module for it
+        self.namespace: dict[str, Any] = NAMESPACE.__get__(module)
 
     def python_type(self) -> type:
-        return types.ModuleType
+        return type(self.module)
 
     def real_value(self) -> Any:
         return self.module
 
     def describe(self) -> str:
-        return f"module {self.module.__name__}"
+        return f"module {self.namespace.get('__name__')}"
 
     def truth(self, tx: Interpreter) -> bool:
+        cls = type(self.module)
+        if any(lookup_type(cls, method) is not MISSING for method in ("__bool__", "__len__")):
+            raise GraphBreak("truth_value", value=self)
         return True
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
-        namespace = self.module.__dict__
+        namespace = self.namespace
         tx.output.objects.check_namespace(namespace)
         override = tx.output.side_effects.pending_global(namespace, name)
         if override is not None:
@@ -52,10 +61,12 @@ class PythonModuleVariable(Variable):
         self.check_class(tx, name)
         if name in namespace:
             return wrap(tx.output, namespace[name], self.attribute_source(name))
+        if self.asks_the_program():
+            raise GraphBreak("get_attr", value=self, name=name)
         try:
             value = getattr(self.module, name)  # a lazily imported submodule, or the module's own __getattr__
         except AttributeError as error:
-            if self.source is not None and self.module.__name__.partition(".")[0] == "torch":
+            if self.source is not None and str(namespace.get("__name__")).partition(".")[0] == "torch":
                 # `__getattr__` of torch's modules always gives the same answer for a name
                 tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
             elif self.source is not None:
@@ -66,6 +77,17 @@ class PythonModuleVariable(Variable):
         if self.module is torch._VF:  # its `__getattr__` only looks into `torch._C._VariableFunctions`
             return wrap(tx.output, value, ConstantSource(value))
         raise GraphBreak("get_attr", value=self, name=name)
+
+    def asks_the_program(self) -> bool:
+        """Whether a `__getattr__` of the program's own answers for missing names: it may do anything.
+
+        Those of libraries import a submodule, or say that there is none.
+        """
+        answers = (self.namespace.get("__getattr__"), lookup_type(type(self.module), "__getattr__"))
+        return any(
+            isinstance(answer, types.FunctionType) and frame_filter.is_of_the_program(answer.__code__)
+            for answer in answers
+        )
 
     def check_class(self, tx: Interpreter, name: str) -> None:
         """Breaks if the module has its own class, and that class finds the name outside of the dict."""
@@ -88,5 +110,12 @@ class PythonModuleVariable(Variable):
         return DictItemSource(DictSource(self.source), name)
 
     def set_attr(self, tx: Interpreter, name: str, value: Variable) -> None:
-        tx.output.objects.check_no_dict_of(self.module.__dict__)
-        tx.output.side_effects.store_global(self.module.__dict__, name, value)
+        cls = type(self.module)
+        if cls is not types.ModuleType:
+            tx.output.guarding.class_entry(self, cls, "__setattr__")
+            found = lookup_type(cls, name)
+            has_setter = found is not MISSING and is_data_descriptor(found)
+            if lookup_type(cls, "__setattr__") is not object.__setattr__ or has_setter:
+                raise GraphBreak("set_attr", value=self, name=name)
+        tx.output.objects.check_no_dict_of(self.namespace)
+        tx.output.side_effects.store_global(self.namespace, name, value)
