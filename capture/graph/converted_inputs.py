@@ -11,6 +11,7 @@ Out: a callable that takes the values of the frame.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,19 @@ def number_as_tensor(value: float) -> torch.Tensor:
 def numpy_number_as_tensor(value: np.generic) -> torch.Tensor:
     """A number of NumPy as a tensor of the same dtype."""
     return torch.from_numpy(np.array(value))
+
+
+def read_only_array_as_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor:
+    """A tensor on the memory of an array that is read-only. (`torch.from_numpy` would warn.)
+
+    The graph only reads it.
+    """
+    if not value.size or any(stride < 0 for stride in value.strides):
+        return torch.from_numpy(value.copy())
+    span = value.itemsize + sum((n - 1) * stride for n, stride in zip(value.shape, value.strides))
+    memory = (ctypes.c_char * span).from_address(value.ctypes.data)
+    memory.owner = value  # the tensor keeps it alive
+    return torch.from_numpy(np.ndarray(value.shape, value.dtype, memory, strides=value.strides))
 
 
 def plain_tensor(value: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ from capture.graph.converted_inputs import (
     number_as_tensor,
     numpy_number_as_tensor,
     plain_tensor,
+    read_only_array_as_tensor,
 )
 from guards.sources import Source
 
@@ -73,7 +74,13 @@ class SubclassInput(GraphInput):
 class ArrayInput(GraphInput):
     """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
 
-    convert = staticmethod(torch.from_numpy)
+    convert: Any = staticmethod(torch.from_numpy)
+
+
+class ReadOnlyArrayInput(ArrayInput):
+    """The same for an array to which nobody may write."""
+
+    convert = staticmethod(read_only_array_as_tensor)
 
 
 class NumpyNumberInput(GraphInput):

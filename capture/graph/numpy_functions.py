@@ -191,6 +191,13 @@ def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return tensor.numpy()
 
 
+def read_only_array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The same for an array to which NumPy would not let the program write."""
+    array = tensor.numpy()
+    array.flags.writeable = False
+    return array
+
+
 def scalar_of(tensor: torch.Tensor) -> np.generic:
     """A NumPy number, which NumPy's own functions return in place of an array without dimensions."""
     number: Any = tensor.numpy()[()]

@@ -21,6 +21,7 @@ from capture.graph.inputs import (
     FloatInput,
     GraphInput,
     NumpyNumberInput,
+    ReadOnlyArrayInput,
     SubclassInput,
     input_name,
     version_of,
@@ -129,7 +130,7 @@ class Placeholders:
         """A NumPy array, and the tensor on its memory."""
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
-        self.all.append(ArrayInput(source, node, tensor))
+        self.all.append((ArrayInput if array.flags.writeable else ReadOnlyArrayInput)(source, node, tensor))
         self.guards.add(BufferGuard.of(source, array))
         return TensorVariable(node, fake)
 

@@ -51,6 +51,9 @@ def same(left: Any, right: Any, rtol: float = 0) -> bool:
         if left.requires_grad != right.requires_grad:
             return False
         return torch.equal(left, right) or torch.allclose(left, right, rtol, rtol / 10, equal_nan=True)
+    if isinstance(left, np.ndarray):
+        alike = left.dtype == right.dtype and left.flags.writeable == right.flags.writeable
+        return alike and left.strides == right.strides and np.array_equal(left, right)
     if isinstance(left, (tuple, list)):
         return (
             type(left).__name__ == type(right).__name__

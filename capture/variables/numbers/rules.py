@@ -42,6 +42,8 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
     def make(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         if args and isinstance(args[0], TensorVariable):
             return args[0].call_method(tx, methods[0], list(args[1:]), kwargs)
+        if len(args) == 1 and isinstance(args[0], NumpyVariable) and args[0].is_unknown_number():
+            return args[0].tensor.call_method(tx, methods[0], [], {})
         text = getattr(args[0], "base_value", None) if args else None
         if isinstance(text, Variable) and text.python_type() in (str, bytes):
             args = (text, *args[1:])

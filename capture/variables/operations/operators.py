@@ -46,7 +46,7 @@ from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.numbers.tensor_reads import indices
 from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors import numpy_array
+from capture.variables.tensors import numpy_operators
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import ConstantSource
@@ -82,7 +82,7 @@ UNARY: dict[str, tuple[Any, str]] = {
 def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
     if isinstance(value, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, function, [value])
+        return numpy_operators.operator_on_arrays(tx, symbol, function, [value])
     value = plain_operand(value, method)
     if isinstance(value, TensorVariable):
         own = value.dunder(tx, method, [])
@@ -98,7 +98,7 @@ def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
 def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+        return numpy_operators.operator_on_arrays(tx, symbol, function, [left, right])
     if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
         return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
@@ -183,7 +183,7 @@ def in_place_operator(tx: Interpreter, symbol: str, left: Variable, right: Varia
 
 
 def _change_array(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
-    return numpy_array.operator_on_arrays(tx, symbol, BINARY[symbol][1], [left, right])
+    return numpy_operators.operator_on_arrays(tx, symbol, BINARY[symbol][1], [left, right])
 
 
 def _change_tensor(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
@@ -258,7 +258,7 @@ def _answer_before_sequence(
     Python asks a right operand that implements number operators first: `items += array` adds numbers.
     """
     if isinstance(right, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+        return numpy_operators.operator_on_arrays(tx, symbol, function, [left, right])
     reflected = f"__r{BINARY[symbol][2]}__"
     if isinstance(right, ObjectVariable) and isinstance(right.class_entry(reflected), types.FunctionType):
         answer = right.call_method(tx, reflected, [left], {})

@@ -49,7 +49,7 @@ from capture.variables.operations.equality import (
     same_identity,
     same_object,
 )
-from capture.variables.tensors import numpy_array
+from capture.variables.tensors import numpy_operators
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
 
@@ -72,11 +72,11 @@ def compare(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Va
 
 
 def _compare_arrays(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
+    return numpy_operators.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
 
 
 def _compare_dtypes(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
+    return numpy_operators.compare_dtypes(COMPARISONS[symbol], left, right)
 
 
 def _compare_graph_floats(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -215,7 +215,10 @@ def _both(kind: type[Variable], symbols: Container[str] = COMPARISONS) -> Applie
 #: The first rule that applies answers.
 RULES: list[tuple[Applies, Rule]] = [
     (_either(NumpyVariable), _compare_arrays),
-    (lambda _, left, right: numpy_array.is_dtype(left) or numpy_array.is_dtype(right), _compare_dtypes),
+    (
+        lambda _, left, right: numpy_operators.is_dtype(left) or numpy_operators.is_dtype(right),
+        _compare_dtypes,
+    ),
     (_either(ObjectVariable), _user_compare),
     (_either(TensorVariable), _compare_tensors),
     (lambda _, left, right: graph_float.is_among((left, right)), _compare_graph_floats),

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from capture.graph import numpy_functions
+from capture.graph.converted_inputs import read_only_array_as_tensor
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
 from capture.variables.callables.value_method import ValueMethod
@@ -35,28 +36,18 @@ from guards.sources import ConstantSource
 from guards.values import NUMPY_NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from capture.output.python_code import PythonCode
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 NEEDS_VALUES = frozenset(
-    [
-        "item",
-        "tolist",
-        "tobytes",
-        "__bool__",
-        "__int__",
-        "__float__",
-        "__index__",
-        "__complex__",
-        "__contains__",
-        "__str__",
-        "__repr__",
-        "__format__",
-    ]
+    ("item", "tolist", "tobytes", "__bool__", "__int__", "__float__", "__index__", "__complex__")
+    + ("__contains__", "__str__", "__repr__", "__format__")
 )
+#: they give Python's numbers, which are those that the method of a tensor gives
+READ_AS_BY_TENSORS = frozenset(("item", "tolist"))
 CONSTANT_ATTRIBUTES = ("shape", "ndim", "size", "itemsize", "nbytes", "strides")
 
 
@@ -102,6 +93,9 @@ class NumpyVariable(Variable):
             self.output.guards.add(ConstantGuard.of(source, value))
         return self.present
 
+    def is_unknown_number(self) -> bool:
+        return self.present is None and self.example.shape == ()
+
     def is_constant(self) -> bool:
         return False  # until someone asks for the value
 
@@ -146,6 +140,8 @@ class NumpyVariable(Variable):
     ) -> Variable:
         if name in NEEDS_VALUES and self.present is not None:
             return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
+        if name in READ_AS_BY_TENSORS:
+            return self.tensor.call_method(tx, name, args, kwargs)
         if name in NEEDS_VALUES:
             raise GraphBreak("data_dependent_value", what=f"{name} of {self.describe()}")
         if name == "__len__":
@@ -161,8 +157,11 @@ class NumpyVariable(Variable):
         return operation(tx, "method", name, [self, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        is_array = isinstance(self.example, np.ndarray)
-        code.call_object(numpy_functions.array_of if is_array else numpy_functions.scalar_of, [self.tensor])
+        make: Any = numpy_functions.scalar_of
+        if isinstance(self.example, np.ndarray):
+            is_writeable = self.example.flags.writeable
+            make = numpy_functions.array_of if is_writeable else numpy_functions.read_only_array_of
+        code.call_object(make, [self.tensor])
 
 
 # --- operations -------------------------------------------------------------------------------------------
@@ -174,6 +173,24 @@ def is_among(values: Any) -> bool:
         isinstance(v, NumpyVariable) or (isinstance(v, SequenceVariable) and is_among(v.items))
         for v in values
     )
+
+
+def array_of_arrays(tx: Interpreter, rows: SequenceVariable) -> Variable:
+    """`np.array([a, [b, 1.0], ...])`: stacked from the innermost lists on. NumPy's own run on the stand-ins
+    says whether this gives the same dtype and shape.
+    """
+    items: list[Variable] = [
+        array_of_arrays(tx, row) if isinstance(row, SequenceVariable) else row
+        for row in map(tx.output.objects.resolve, rows.items)
+    ]
+    made = operation(tx, "function", "stack", [TupleVariable(items)], {})
+    wanted = np.array(_example_of(rows))
+    if not isinstance(made, NumpyVariable) or (made.example.dtype, made.example.shape) != (
+        wanted.dtype,
+        wanted.shape,
+    ):
+        raise _differs("array")
+    return made
 
 
 def operation(
@@ -363,9 +380,10 @@ def wrap_array(output: Output, value: np.ndarray[Any, Any], source: Source | Non
         return OpaqueVariable(
             value, source, "unknown_type", value=f"ndarray object {source.text if source else ''}"
         )
-    result = NumpyVariable(
-        output.inputs.add_array(value, tensor, source), numpy_functions.stand_in(tensor), source
-    )
+    example = numpy_functions.stand_in(tensor)
+    if not value.flags.writeable:
+        example.flags.writeable = False  # NumPy itself refuses to write to it, and to its views
+    result = NumpyVariable(output.inputs.add_array(value, tensor, source), example, source)
     result.value = value
     return result
 
@@ -383,10 +401,10 @@ def wrap_number(output: Output, value: np.generic, source: Source | None) -> Var
 
 def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:
     """The tensor on the memory of an array. None if a tensor can't share that memory."""
-    if not value.flags.writeable or not value.flags.aligned or not value.dtype.isnative:
+    if not value.flags.aligned or not value.dtype.isnative:
         return None
     try:
-        tensor = torch.from_numpy(value)
+        tensor = (torch.from_numpy if value.flags.writeable else read_only_array_as_tensor)(value)
     except (TypeError, ValueError):  # torch lacks the dtype, or the strides are negative
         return None
     return tensor if str(tensor.dtype) == f"torch.{value.dtype}" else None
@@ -412,68 +430,10 @@ def from_tensor(tx: Interpreter, tensor: TensorVariable) -> NumpyVariable:
 
 
 def to_tensor(tx: Interpreter, array: NumpyVariable) -> Variable:
-    """`torch.from_numpy(array)`."""
+    """`torch.from_numpy(array)`, which warns of an array that is read-only."""
+    if not array.example.flags.writeable:
+        raise GraphBreak("unsupported_torch_function", name="from_numpy")
     return tx.output.call_method(tx, "detach", [array.tensor], {})
-
-
-def operator_on_arrays(
-    tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
-) -> Variable:
-    """A unary, binary, in-place or comparison operator with an array among its operands."""
-    if any(type(v) is TensorVariable for v in operands):
-        return _operator_on_tensor(tx, symbol, function, operands)
-    if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
-        raise GraphBreak("operator", name=symbol, value=operands[-1])
-    signed_zeros = "mod" in function.__name__ and not all(map(_is_integer, operands))
-    if signed_zeros or ("pow" in function.__name__ and _may_refuse(operands)):
-        raise GraphBreak("operator", name=symbol, value=operands[-1])
-    return operation(tx, "operator", function.__name__, operands, {})
-
-
-def _operator_on_tensor(
-    tx: Interpreter, symbol: str, function: Callable[..., Any], operands: list[Variable]
-) -> Variable:
-    """An operator on a tensor and a NumPy number.
-
-    torch takes the number for a plain Python number, so the type decides less than the type of a 0-d tensor.
-    """
-    tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
-    assert isinstance(tensor, TensorVariable)
-    assert isinstance(number, NumpyVariable)
-    is_number = not isinstance(number.example, np.ndarray) and number.example.dtype.kind in ("i", "f")
-    if not is_number or "pow" in function.__name__:
-        raise GraphBreak("operator", name=symbol, value=number)
-    dtype = torch.result_type(tensor.fake, number.example.item())
-    operand: Variable = number.tensor
-    if torch.result_type(tensor.fake, number.tensor.fake) != dtype:
-        operand = tx.output.call_method(tx, "to", [operand, ConstantVariable(dtype)], {})
-    given = [tensor, operand] if operands[0] is tensor else [operand, tensor]
-    return tx.output.call_function(tx, function, given, {})
-
-
-def is_dtype(value: Variable) -> bool:
-    return isinstance(value, ConstantVariable) and isinstance(value.value, np.dtype)
-
-
-def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable) -> Variable:
-    """`a.dtype == np.float32`: a dtype equals any value that stands for it."""
-    try:
-        return ConstantVariable(function(left.real_value(), right.real_value()))
-    except NotConstant as error:
-        raise GraphBreak("compare", name=function.__name__, value=error.args[0]) from None
-
-
-def _may_refuse(operands: list[Variable]) -> bool:
-    """Whether NumPy may raise: it does for a negative power of an integer."""
-    exponent = operands[-1]
-    value = exponent.as_constant() if exponent.is_constant() else None
-    known = isinstance(value, (int, float)) and value >= 0
-    return not known and all(map(_is_integer, operands))
-
-
-def _is_integer(value: Variable) -> bool:
-    kind = value.example.dtype.kind if isinstance(value, NumpyVariable) else type(value.as_constant())
-    return kind in ("i", "u", "b", int, bool)
 
 
 def _numpy(self: TensorVariable, tx: Interpreter, **kwargs: Variable) -> Variable:

@@ -14,13 +14,13 @@ import torch
 from capture.graph import numpy_functions
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable, describe_all
-from capture.variables.containers.sequence import holds_symbols
+from capture.variables.containers.sequence import SequenceVariable, holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import fold
 from capture.variables.core.rules import CALLS, lookup, rule
 from capture.variables.core.wrap import WRAPPERS, guard_identity
 from capture.variables.objects.wrap import wrap_object
-from capture.variables.tensors import numpy_array
+from capture.variables.tensors import numpy_array, numpy_operators
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
 
@@ -41,8 +41,13 @@ def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
         given = list(args)
         if path in FROM_TENSOR and given and isinstance(given[0], TensorVariable):
             given[0] = numpy_array.from_tensor(tx, given[0])
+        nested = given[0] if path in FROM_TENSOR and given else None
+        plain = len(given) == 1 and set(kwargs) <= {"dtype"}
+        if plain and isinstance(nested, SequenceVariable) and numpy_array.is_among(nested.items):
+            made = numpy_array.array_of_arrays(tx, nested)
+            return made.call_method(tx, "astype", [*kwargs.values()], {}) if kwargs else made
         if path == "power":
-            return numpy_array.operator_on_arrays(tx, "**", pow, given)
+            return numpy_operators.operator_on_arrays(tx, "**", pow, given)
         if path in CREATION or numpy_array.is_among([*given, *kwargs.values()]):
             return numpy_array.operation(tx, "function", path, given, kwargs)
         if all(a.is_constant() for a in [*given, *kwargs.values()]):

@@ -7,6 +7,7 @@ anew for each call; what the body changes in them is compared too.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from tests.capture.worlds.registry import add_calls
@@ -252,6 +253,31 @@ SIZES = [
     ]
 ]  # fmt: skip
 
+
+def array(**flags):
+    def make():
+        made = np.arange(4.0)
+        made.setflags(**flags)
+        return (made,)
+
+    return make
+
+
+def read_array(a):
+    return a * 2, a[1:], a.sum()
+
+
+def write_array(a):
+    try:
+        a[0] = 7
+    except ValueError as refused:
+        return str(refused), a + 1
+    return a + 1
+
+
+for body in (read_array, write_array):
+    add_calls(f"memory_{body.__name__}_freezes", body, array(), [array(write=False)])
+    add_calls(f"memory_{body.__name__}_thaws", body, array(write=False), [array()])
 for name, body, first, then in ALIASES:
     add_calls(f"memory_{name}", body, first, [then])
 for name, body, first, then in SIZES:

@@ -333,3 +333,15 @@ def numbers_in_branches(x, t):
 @reads(ints(1, 0, 3, 7, -1), ops=33, reruns=3)
 def a_window_that_is_moved(x, t):
     return x.narrow(0, t.sum(), 1) * 2
+
+
+@reads(ANY, ops=4)
+def of_an_array(x, t):
+    n = (t.numpy() + 1).item()
+    return x * n
+
+
+@reads(vectors([1, 2], [5, -3]), ops=8)
+def list_of_an_array(x, t):
+    first, second = (t.numpy() * 2).tolist()
+    return x * first + second
