@@ -39,8 +39,6 @@ def run_foreign(
     otherwise: Callable[..., Any],
 ) -> Any:
     """`otherwise` runs an operator without a fake rule of its own."""
-    if records_gradients_inside(func, (*args, *kwargs.values())):
-        raise UnsupportedOperatorException(func)
     kernel = simple_registry.singleton.find(func.name()).fake_impl.kernel
     if kernel is None:
         results = otherwise(mode, func, args, kwargs)
@@ -50,7 +48,15 @@ def run_foreign(
             results = kernel(*args, **kwargs)
     if not all(leaf is None or isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(results)):
         raise DataDependentOutputException(func)
+    if may_have_gradients(func, results) and records_gradients_inside(func, (*args, *kwargs.values())):
+        raise UnsupportedOperatorException(func)
     return results
+
+
+def may_have_gradients(func: OpOverload, results: Any) -> bool:
+    """Whether the call gives tensors that autograd can record: no indices, masks or counts."""
+    given = tensors_in(results if isinstance(results, (tuple, list)) else (results,))
+    return func._schema.is_mutable or any(t.is_floating_point() or t.is_complex() for t in given)
 
 
 def records_gradients_inside(func: OpOverload, values: tuple[Any, ...]) -> bool:

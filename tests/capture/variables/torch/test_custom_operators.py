@@ -65,6 +65,7 @@ define("shift_(Tensor(a!) x) -> Tensor(a!)", lambda x: x.mul_(5), lambda x: x)
 define("total(Tensor x) -> float", lambda x: float(x.sum()), lambda x: 1.0)
 define("parts(Tensor x, Tensor(a!)? out=None) -> Tensor[]", lambda x, out=None: [x * 2, out.add_(1) * 1],
        lambda x, out=None: [torch.empty_like(x), torch.empty_like(x)])  # fmt: skip
+define("order(Tensor x) -> Tensor", lambda x: x.argsort(), lambda x: torch.empty_like(x, dtype=torch.int64))
 ops = torch.ops.capture_foreign
 
 
@@ -161,5 +162,8 @@ def test_gradients_that_only_the_kernel_records(backend):
     found = gradient_of(capture.compile(shifted, backend=backend), scale)
     assert found is not None
     torch.testing.assert_close(found, gradient_of(shifted, scale))
+    x = torch.randn(3, 4, requires_grad=True)
+    by_order = capture.compile(lambda x: x.gather(1, ops.order(x)), backend=backend, fullgraph=True)
+    torch.testing.assert_close(by_order(x), x.sort()[0])  # whole numbers have no gradients
     with torch.no_grad():  # without gradients it is a node
         capture.compile(shifted, backend=backend, fullgraph=True)(torch.ones(3), scale)
