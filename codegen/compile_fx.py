@@ -29,6 +29,7 @@ from torch.autograd import grad_mode
 from codegen.autograd.derivatives import DerivativeRecipe, call_by_call
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.partition import partition
+from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, ViewsGraph
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
@@ -221,9 +222,11 @@ def finish_training(
 
         return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
 
-    graph = TrainingGraph(
-        joint, parts, recipe, forward, backward, fallback_of(gm, joint.trace.lifted), kernels
-    )
+    segments = [
+        SegmentBackward(part, parts.backward[i + 1 :], recipe, backward, kernels)
+        for i, part in enumerate(parts.backward)
+    ]
+    graph = TrainingGraph(joint, parts, forward, segments, fallback_of(gm, joint.trace.lifted))
     return UnderGradMode(graph) if joint.enables_grad else graph
 
 

@@ -60,9 +60,6 @@ CAPTURE_WEAK int guard_program_check(PyObject *object); /* is it a GuardProgram?
 /* 0 with new references in `outs`, or -1 with an exception. */
 CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject **outs);
-/* Zeros in the layout of the tensor that the graph takes at this place. NULL without an exception where it
- * takes none. */
-PyObject *compiled_graph_zeros(PyObject *graph, int64_t place);
 /* Sets _capture.CheckFailed: the graph has done nothing, and eager has to run the program. */
 void compiled_graph_refuse(const char *why);
 CAPTURE_WEAK Py_ssize_t compiled_graph_nouts(PyObject *graph);

@@ -33,16 +33,11 @@ try:
 except ImportError:
     _capture = None
 
-from codegen.autograd.joint_graph import (
-    Joint,
-    close_forward,
-    lifted_fakes,
-    run_autograd,
-    tangent_like,
-)
-from codegen.autograd.partition import Parts, copy_graph
+from codegen.autograd.joint_graph import Joint, close_forward, ends_behind_hooks, segments_of
+from codegen.autograd.partition import BackwardPart, Parts, copy_graph
+from codegen.autograd.segments import borders, edges_to, run_autograd, tangents_of
 from codegen.fake.fake import FakeMode, fake_mode
-from codegen.fake.shapes.spec import Spec, is_dense, same_layout
+from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.launch.compiled import CompiledGraph, assemble, unwatched
@@ -91,15 +86,15 @@ class DerivativeRecipe:
     def fakes(self, mode: FakeMode) -> list[Any]:
         return [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
 
-    def forward(self, mode: FakeMode) -> tuple[Joint, list[torch.Tensor]]:
-        """Traces the forward once more; returns also its results that have a gradient."""
+    def forward(self, mode: FakeMode) -> Joint:
+        """Traces the forward once more."""
         with self.autocast:
             joint = Joint(trace(self.module, self.fakes(mode), mode))
         with mode:
-            targets = close_forward(joint, self.leaves)
+            close_forward(joint, self.leaves)
         if joint.boundary != self.parts.forward_size:
             raise UntraceableError("its second trace has another result")
-        return joint, targets
+        return joint
 
     def finished(self, found: Differentiated) -> Differentiated:
         """The traced graphs, with numbers in place of symbols."""
@@ -125,74 +120,103 @@ Strides = tuple[tuple[int, ...], ...]
 
 @unwatched()
 def differentiate(
-    recipe: DerivativeRecipe, required: Required, strides: Strides | None = None
+    recipe: DerivativeRecipe, part: BackwardPart, required: Required, strides: Strides | None = None
 ) -> Differentiated:
-    """The graph of order `len(required) + 1`.
+    """The graph of order `len(required) + 1` for a part of the backward.
 
     `strides`: the strides of the tangents of the first order, where they differ from the strides of the
     results.
     """
     mode = fake_mode()
     with recipe.surroundings():
-        joint, targets = recipe.forward(mode)
-        traced, recorder = joint.trace, joint.trace.recorder
-        given = (*traced.inputs, *lifted_fakes(traced))
-        sources = [given[place] for place in recipe.parts.wanted]
-        nodes = list(traced.graph.nodes)
-        available = [nodes[place] for place in recipe.parts.saved_places]
-        differentiable: list[bool] = []
+        joint = recipe.forward(mode)
         with mode, torch.enable_grad():
+            found = Orders(joint, recipe, part, mode).graph(required, strides)
+    return recipe.finished(found)
+
+
+class Orders:
+    """A forward that was traced again, and the gradients of a part of its backward."""
+
+    def __init__(self, joint: Joint, recipe: DerivativeRecipe, part: BackwardPart, mode: FakeMode) -> None:
+        self.joint = joint
+        self.mode = mode
+        self.segments = segments_of(joint, recipe.leaves)
+        self.segment = self.segments[part.number]
+        self.slots = part.slot_numbers
+        self.targets: list[Any] = edges_to(self.segment.slots[i] for i in part.slot_numbers)
+        self.sources: list[Any] = edges_to(self.segment.edges[i] for i in part.edge_numbers)
+        nodes = list(joint.trace.graph.nodes)
+        self.available = [nodes[place] for place in part.saved_places]
+        self.saved_slots = [self.segment.slots[part.slot_numbers[i]] for i in part.saved_slots]
+
+    def graph(self, required: Required, strides: Strides | None) -> Differentiated:
+        recorder = self.joint.trace.recorder
+        differentiable: list[bool] = []
+        ends = ends_behind_hooks(self.joint)
+        with borders(self.segments, bool(self.saved_slots)) as border:
+            border.running = self.segment
             for order, requires in enumerate((*required, None)):
-                tangents = [tangent_like(traced, target) for target in targets]
-                if strides is not None and order == 0:
-                    specs = [Spec(tuple(t.shape), own, t.dtype) for t, own in zip(tangents, strides)]
-                    tangents = [mode.new(spec, tangent.device) for spec, tangent in zip(specs, tangents)]
-                for i, tangent in enumerate(tangents):
-                    available.append(recorder.placeholder(f"tangent_{order}_{i}", tangent))
-                    tangent.requires_grad_(requires is not None and requires[i])
+                tangents = self.tangents(order, requires, strides)
                 with recorder:
-                    grads = run_autograd(targets, tangents, sources, create_graph=requires is not None)
+                    wanted = [*self.sources, *ends]
+                    grads = run_autograd(self.targets, tangents, wanted, requires is not None)
+                grads = grads[: len(self.sources)]
+                if order == 0:
+                    border.closed.update(self.saved_slots)
+                    self.sources += edges_to(self.saved_slots)
                 if requires is not None:
                     check_no_refusal(grads)
                     differentiable = [grad is not None and grad.requires_grad for grad in grads]
-                    targets = [grad for grad in grads if grad is not None and grad.requires_grad]
-                    sources = [*sources, *(tangent for tangent in tangents if tangent.requires_grad)]
-            outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
-            graph = copy_graph(joint, steps_to(outputs, set(available)), available, outputs)
-    return recipe.finished(Differentiated(graph, differentiable, tangents))
+                    self.targets = [grad for grad in grads if grad is not None and grad.requires_grad]
+                    self.sources += [tangent for tangent in tangents if tangent.requires_grad]
+        outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
+        steps = steps_to(outputs, set(self.available))
+        graph = copy_graph(self.joint, steps, self.available, outputs)
+        return Differentiated(graph, differentiable, tangents)
+
+    def tangents(
+        self, order: int, requires: tuple[bool, ...] | None, strides: Strides | None
+    ) -> list[torch.Tensor]:
+        """Tangents like the targets. Those that `requires` names require grad."""
+        if order == 0:
+            made = tangents_of(self.segment, self.slots, self.joint.results, self.mode)
+        else:
+            made = [self.mode.new(like(target), target.device) for target in self.targets]
+        if strides is not None and order == 0:
+            specs = [Spec(tuple(t.shape), own, t.dtype) for t, own in zip(made, strides)]
+            made = [self.mode.new(spec, tangent.device) for spec, tangent in zip(specs, made)]
+        for i, tangent in enumerate(made):
+            self.available.append(self.joint.trace.recorder.placeholder(f"tangent_{order}_{i}", tangent))
+            tangent.requires_grad_(requires is not None and requires[i])
+        return made
 
 
-def backward_for(recipe: DerivativeRecipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+def backward_for(recipe: DerivativeRecipe, part: BackwardPart, tangents: Sequence[torch.Tensor]) -> fx.Graph:
     """The backward for tangents with these strides, where they differ from the strides of the results.
 
     Its gradients have the strides that eager gives them, and nothing is copied first. The existing backward
     is returned where this one can't be made: some tangents are expanded, it makes checks, or the forward
     saved too little.
     """
-    parts = recipe.parts
-    expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
+    expected = part.tangent_values
     strides = tuple(tangent.stride() for tangent in tangents)
-    expected = expected[len(expected) - len(tangents) :]
     if all(map(laid_out_like, tangents, expected)):
-        return parts.backward
+        return part.graph
     if any(
-        tangent.shape != like.shape or tangent.dtype != like.dtype
-        for tangent, like in zip(tangents, expected)
+        tangent.shape != other.shape or tangent.dtype != other.dtype
+        for tangent, other in zip(tangents, expected)
     ):
-        return parts.backward
+        return part.graph
     if any(not is_dense(tangent.shape, own) for tangent, own in zip(tangents, strides)):
-        return parts.backward
-    if any(is_effect(node) for node in parts.backward.nodes):
-        return parts.backward
+        return part.graph
+    if any(is_effect(node) for node in part.graph.nodes):
+        return part.graph
     try:
-        graph = differentiate(recipe, (), strides).graph
+        return differentiate(recipe, part, (), strides).graph
     except Exception as error:  # the existing one copies the tangents
         log.info("there is no backward for gradients of other strides: %s: %s", type(error).__name__, error)
-        return parts.backward
-    output = graph.output_node()
-    grads = dict(zip(parts.wanted, output.args[0], strict=True))  # type: ignore[arg-type]
-    output.args = (tuple(grads.get(place) for place in range(parts.input_count)),)
-    return graph
+        return part.graph
 
 
 def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
@@ -246,7 +270,12 @@ class Order:
     """The gradients of one order."""
 
     def __init__(
-        self, recipe: DerivativeRecipe, required: Required, found: Differentiated, kernels: bool
+        self,
+        recipe: DerivativeRecipe,
+        part: BackwardPart,
+        required: Required,
+        found: Differentiated,
+        kernels: bool,
     ) -> None:
         self.graph = found.graph
         self.differentiable = found.differentiable
@@ -254,7 +283,7 @@ class Order:
         self.kernels = kernels
         self.lock = threading.Lock()
         self.compiled: CompiledGraph | None = None
-        self.next = NextOrder(recipe, required, kernels)
+        self.next = NextOrder(recipe, part, required, kernels)
 
     def compile(self) -> CompiledGraph:
         with self.lock:
@@ -283,8 +312,11 @@ class Order:
 class NextOrder:
     """The derivatives of gradients. `required` says which tangents of the earlier orders require grad."""
 
-    def __init__(self, recipe: DerivativeRecipe, required: Required, kernels: bool) -> None:
+    def __init__(
+        self, recipe: DerivativeRecipe, part: BackwardPart, required: Required, kernels: bool
+    ) -> None:
         self.recipe = recipe
+        self.part = part
         self.required = required
         self.kernels = kernels
         self.orders: dict[tuple[bool, ...], Order | str] = {}
@@ -301,7 +333,8 @@ class NextOrder:
 
     def make(self, required: Required) -> Order | str:
         try:
-            return Order(self.recipe, required, differentiate(self.recipe, required), self.kernels)
+            found = differentiate(self.recipe, self.part, required)
+            return Order(self.recipe, self.part, required, found, self.kernels)
         except Exception as error:  # any error of autograd is raised where the derivative is used
             log.info("a backward has no derivative: %s: %s", type(error).__name__, error)
             return NO_DERIVATIVE.format(reason=error)
@@ -313,17 +346,19 @@ class NextOrder:
         tangents: Sequence[Any],
         edges: Sequence[torch.Tensor],
     ) -> Sequence[Any]:
-        """The gradients as results of a node that leads to the inputs and to the tangents.
+        """The gradients as results of a node that leads to the edges, the saved slots, and the tangents.
 
-        `edges`: tensors that stand for the places of the inputs in autograd's graph.
+        `edges`: tensors that stand for the places of the edges in autograd's graph.
         """
         order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
+        if not self.required:
+            edges = [*edges, *(_capture.edge_to(saved[place]) for place in self.part.saved_slot_values)]
         if any(edge is None for edge in edges):
             edges = [torch.empty(0, requires_grad=True)]
         else:
             order = self.order(tuple(tangent.requires_grad for tangent in tangents))
         saved = [*saved, *tangents]
-        sources = [tensor for tensor in saved[len(self.recipe.parts.saved_places) :] if tensor.requires_grad]
+        sources = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
         joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *edges, *sources)
         return joined
 

@@ -1,8 +1,8 @@
 """Forward and backward in one graph, and what each output of the module is.
 
 In:  `fx.GraphModule` at the level of torch calls and its inputs.
-Out: `Joint`: the functional ATen graph of the forward, followed (from the node `tangents[0]` on) by the graph
-     of the gradients.
+Out: `Joint`: the functional ATen graph of the forward, followed (from node number `boundary` on) by the graph
+     of the gradients of each segment (`codegen.autograd.segments`).
 
     y = (x * w).sum()   ->   mul, sum | tangent_0, expand, mul_1 (for w)
 
@@ -18,9 +18,19 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.autograd.graph import GradientEdge
 
+from codegen.autograd.segments import (
+    Place,
+    Segment,
+    borders,
+    edges_to,
+    find_segments,
+    place_of,
+    run_autograd,
+    tangents_of,
+)
 from codegen.fake.fake import FakeMode
-from codegen.fake.shapes.spec import like
 from codegen.kernel.errors import UntraceableError
 from codegen.trace import autocast
 from codegen.trace.functionalise import Tracked, ViewCall
@@ -58,6 +68,25 @@ class Replay:
 
 
 @dataclass(slots=True)
+class SegmentGrads:
+    """The gradients of the segment `number`: of its `slots`, as far as gradients reach them.
+
+    For each of these slots its place, its tangent, and the number of the result that is there (or None). For
+    each edge along which a gradient goes: its number in the segment, where it leads, and the gradient.
+    """
+
+    number: int
+    slots: list[int]
+    results: list[int | None]
+    places: list[Place]
+    tangents: list[fx.Node]
+    edge_numbers: list[int]
+    edges: list[Place]
+    grads: list[fx.Node]
+    steps: list[fx.Node]  # what was traced for it
+
+
+@dataclass(slots=True)
 class Joint:
     """A traced forward with its backward.
 
@@ -69,8 +98,8 @@ class Joint:
     trace: Trace
     results: list[torch.Tensor] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
-    tangents: list[fx.Node] = field(default_factory=list)
-    grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
+    segments: list[SegmentGrads] = field(default_factory=list)  # each after those that its edges lead to
+    inputs: dict[Place, int] = field(default_factory=dict)  # places of the inputs that get gradients
     boundary: int = 0  # nodes of the forward
     has_views: bool = False  # outputs that require grad are views of inputs, and no result does
     #: (input, result): the result is copied into the input where autograd sees it
@@ -80,10 +109,10 @@ class Joint:
 
     @property
     def is_training(self) -> bool:
-        return bool(self.tangents)
+        return bool(self.segments)
 
     def differentiable(self) -> list[int]:
-        """Positions of the results that have a gradient; each has one tangent."""
+        """Positions of the results that have a gradient."""
         return [i for i, result in enumerate(self.results) if result.requires_grad]
 
 
@@ -164,23 +193,65 @@ def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
 
 def add_backward(joint: Joint, leaves: list[bool]) -> None:
     """`leaves`: which inputs required grad before the graph ran."""
-    traced = joint.trace
     targets = close_forward(joint, leaves)
     joint.enables_grad = bool(targets) and not torch.is_grad_enabled()
     if not targets:
         joint.has_views = True
         return
-    tangents = []
-    for i, target in enumerate(targets):
-        tangents.append(tangent_like(traced, target))
-        joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangents[-1]))
-    wanted = wanted_inputs(traced, leaves)
-    with traced.recorder, autocast.switched(False):
-        grads = run_autograd(targets, tangents, wanted)
-    found = dict(zip(map(id, wanted), grads))
-    for value in (*traced.inputs, *lifted_fakes(traced)):
-        grad = found.get(id(value))
-        joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
+    segments = segments_of(joint, leaves)
+    live = {place for segment in segments for place in segment.result_places()}
+    with borders(segments) as border:
+        for number in reversed(range(len(segments))):
+            border.running = segments[number]
+            found = grads_of(joint, segments[number], number, live)
+            if found is not None:
+                joint.segments.insert(0, found)
+                live.update(found.edges)
+
+
+def segments_of(joint: Joint, leaves: list[bool]) -> list[Segment]:
+    wanted = wanted_inputs(joint.trace, leaves)
+    joint.inputs = {place_of(value): i for i, value in wanted.items()}
+    return find_segments({i: joint.results[i] for i in joint.differentiable()}, set(joint.inputs))
+
+
+def ends_behind_hooks(joint: Joint) -> list[GradientEdge]:
+    """What autograd has to compute, too, where the graph has hooks.
+
+    Autograd calls the hooks of a tensor before it takes the gradient there, unless gradients go on behind it.
+    But a hook on a slot belongs to the slot's own segment.
+    """
+    tensors = joint.trace.recorder.tracked.values()
+    hooked = any(tracked.tensor._backward_hooks for tracked in tensors)
+    return edges_to(joint.inputs) if hooked else []
+
+
+def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> SegmentGrads | None:
+    """Traces the gradients of a segment; None where no gradient reaches it."""
+    slots = [i for i, place in enumerate(segment.slots) if place in live]
+    if not slots:
+        return None
+    recorder = joint.trace.recorder
+    values = tangents_of(segment, slots, joint.results, recorder.mode)
+    names = (f"tangent_{number}_{i}" for i in slots)
+    tangents = [recorder.placeholder(name, value) for name, value in zip(names, values)]
+    first = len(recorder.graph.nodes)
+    with recorder, autocast.switched(False):
+        wanted = [*edges_to(segment.edges), *ends_behind_hooks(joint)]
+        grads = run_autograd(edges_to(segment.slots[i] for i in slots), values, wanted)
+    grads = grads[: len(segment.edges)]
+    edges = [i for i, grad in enumerate(grads) if grad is not None]
+    return SegmentGrads(
+        number=number,
+        slots=slots,
+        results=[segment.results[i] for i in slots],
+        places=[segment.slots[i] for i in slots],
+        tangents=tangents,
+        edge_numbers=edges,
+        edges=[segment.edges[i] for i in edges],
+        grads=[recorder.node_of(grads[i]) for i in edges],
+        steps=list(recorder.graph.nodes)[first:],
+    )
 
 
 def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
@@ -220,34 +291,11 @@ def check_unseen_writes(traced: Trace) -> None:
         )
 
 
-def tangent_like(traced: Trace, target: torch.Tensor) -> torch.Tensor:
-    """Always dense: gradients of elements that share memory are separate numbers."""
-    return traced.recorder.mode.new(like(target), target.device)
-
-
-def wanted_inputs(traced: Trace, leaves: list[bool]) -> list[torch.Tensor]:
-    """The inputs that get a gradient."""
-    wanted = [value for value, is_leaf in zip(traced.inputs, leaves) if is_leaf]
-    return wanted + [fake for fake in lifted_fakes(traced) if fake.requires_grad]
-
-
-def run_autograd(
-    targets: Sequence[Any], tangents: Sequence[Any], wanted: Sequence[Any], create_graph: bool = False
-) -> tuple[torch.Tensor | None, ...]:
-    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)` without its checks.
-
-    The checks import sympy (0.3 s).
-    """
-    run = torch.autograd.graph._engine_run_backward
-    return run(
-        tuple(targets),
-        tuple(tangents),
-        create_graph,
-        create_graph,
-        tuple(wanted),
-        True,
-        accumulate_grad=False,
-    )
+def wanted_inputs(traced: Trace, leaves: list[bool]) -> dict[int, torch.Tensor]:
+    """The inputs that get a gradient, by their position; then those of the module's own tensors that do."""
+    wanted = {i: value for i, (value, is_leaf) in enumerate(zip(traced.inputs, leaves)) if is_leaf}
+    own = enumerate(lifted_fakes(traced), len(traced.inputs))
+    return wanted | {i: fake for i, fake in own if fake.requires_grad}
 
 
 def lifted_fakes(traced: Trace) -> list[torch.Tensor]:

@@ -1,25 +1,23 @@
-"""The backward of a training graph where only some of its results have a gradient.
+"""The backward of a segment where only some of its slots have a gradient.
 
 In:  the backward's graph: (saved, tangents) -> gradients.
 Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`: the backward without the
      nodes that lead only to missing tangents.
 
-    results (d, g), d.backward(), g.backward():   two parts of one node; the first frees the values that only
-                                                  it reads, the second runs without them
+    a, b = torch.var_mean(x);  a.backward()     one node of autograd's graph, and one of its two gradients
 
 A set of tangents is an int with one bit for each: the first is 1, the second is 2.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import fx
 
-from codegen.trace.nodes import drop_unused, is_effect
+from codegen.trace.nodes import drop_unused
 
 
 class Tangents:
@@ -37,42 +35,6 @@ class Tangents:
             for item in node.all_input_nodes:
                 found |= self.of[item]
             self.of.setdefault(node, found)
-
-    @functools.cached_property
-    def needs(self) -> tuple[int, ...]:
-        """For each saved value, the tangents whose path back reads it."""
-        read: dict[fx.Node, int] = {}
-        for node in reversed(self.graph.nodes):
-            readers = -1 if is_effect(node) else self.of[node] or read.get(node, 0)
-            for item in node.all_input_nodes:
-                if not self.of[item]:
-                    read[item] = read.get(item, 0) | readers
-        return tuple(read.get(node, 0) & self.all for node in self.saved)
-
-    @functools.cached_property
-    def conflicts(self) -> tuple[int, ...]:
-        """For each tangent, the tangents that exclude it after their backward (itself included).
-
-        Their paths back share a step that reads a saved value: eager has freed that value after the first
-        backward.
-        """
-        made = {node for node in self.graph.nodes if not self.of[node]}
-        steps = {self.of[node] for node in self.graph.nodes if not made.isdisjoint(node.all_input_nodes)}
-        found = [0] * self.count
-        for step in steps:
-            for number in range(self.count):
-                if step >> number & 1:
-                    found[number] |= step
-        return tuple(found)
-
-    def conflict(self, sent: int, spent: int) -> bool:
-        """Whether the path back from `sent` reads a value that was freed after `spent`."""
-        return any(sent >> number & 1 and mask & spent for number, mask in enumerate(self.conflicts))
-
-    def left(self, spent: int) -> int:
-        """The tangents that may still come."""
-        numbers = range(self.count)
-        return sum(1 << n for n in numbers if not spent >> n & 1 and not self.conflicts[n] & spent)
 
 
 class Partial:
@@ -125,47 +87,3 @@ class Partial:
         """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed."""
         zeros = (torch.empty_strided(z.shape, z.stride(), dtype=z.dtype).zero_() for z in self.zeros)
         return [*(saved[place] for place in self.saved), *(t for t in tangents if t is not None), *zeros]
-
-
-class Kept:
-    """The saved tensors that a node made in Python still holds after a backward from some of its results.
-
-    Autograd frees all of them then. (For nodes built in C, native/autograd/autograd_apply.c keeps the tensors
-    that other results need.)
-    """
-
-    def __init__(self, tangents: Tangents) -> None:
-        self.tangents = tangents
-        self.spent = 0
-        self.tensors: list[tuple[torch.Tensor, int] | None] | None = None
-
-    def saved(self, ctx: Any, sent_tangents: Sequence[Any]) -> Sequence[Any]:
-        """The saved tensors for these tangents. Raises eager's error where they were freed or written."""
-        sent = sum(1 << number for number, tangent in enumerate(sent_tangents) if tangent is not None)
-        free = not torch._C._autograd._get_current_graph_task_keep_graph()
-        values: Sequence[Any]
-        if self.tensors is None or self.tangents.conflict(sent, self.spent):
-            values = ctx.saved_tensors
-            kept: list[Any] = [(value.detach(), value._version) for value in values] if free else []
-        else:
-            kept = self.tensors
-            values = [self.unpack(item, needed & sent) for item, needed in zip(kept, self.tangents.needs)]
-        if free:
-            self.spent |= sent
-            left = self.tangents.left(self.spent)
-            pairs = zip(kept, self.tangents.needs, strict=True)
-            self.tensors = [item if needed & left else None for item, needed in pairs]
-        return values
-
-    @staticmethod
-    def unpack(item: tuple[torch.Tensor, int] | None, needed: int) -> torch.Tensor | None:
-        if item is None or not needed:
-            return None
-        tensor, version = item
-        if tensor._version != version:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace "
-                f"operation: a tensor of {tuple(tensor.shape)} is at version {tensor._version}, "
-                f"expected version {version}"
-            )
-        return tensor

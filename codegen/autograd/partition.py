@@ -1,19 +1,19 @@
-"""Cuts a joint graph into the graph of the forward and the graph of the backward.
+"""Cuts a joint graph into the graph of the forward and the graphs of the backward.
 
 In:  `Joint`.
-Out: `Parts`: two closed graphs, and the values that pass from the first to the second.
+Out: `Parts`: closed graphs, one for the forward and one for each segment of the backward, and the values that
+     pass from the first to the others.
 
     y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y
                                  backward: mul again, le, where, mul, ...
 
-The saved values are the ones that the gradients use, except those that the backward computes again
-(`codegen.autograd.recompute`). Nothing is computed from an input that the gradients do not use themselves:
+The saved values are the ones that the gradients of a segment use, except those that it computes again
+(`codegen.autograd.recompute`). Nothing is computed from an input that these gradients do not use themselves:
 eager would not save this input, so the user may have written to it in between.
 """
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,38 +22,72 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.autograd.joint_graph import Joint
-from codegen.autograd.partial_backward import Tangents
+from codegen.autograd.joint_graph import Joint, SegmentGrads
 from codegen.autograd.recompute import choose_saved
 from codegen.kernel.errors import UntraceableError
 from codegen.trace.nodes import drop_unused, is_effect
 
 
 @dataclass
+class BackwardPart:
+    """The backward of one segment as a closed graph.
+
+    It takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward returns)
+    and a tangent for each slot. It returns a gradient for each edge. `slots`: for each slot the result that
+    is there, or None. `edges`: below the number of inputs an input, above it a slot, counted through all
+    parts. `number`, `slot_numbers`, `edge_numbers`: its segment, and which of the segment's slots and edges
+    it has.
+    """
+
+    graph: fx.Graph
+    saved_places: list[int]  # positions of the saved values among the nodes of the forward as it was traced
+    saved_inputs: list[int]
+    saved_results: list[int]
+    slots: list[int | None]
+    edges: list[int]
+    tangent_values: list[torch.Tensor]
+    number: int
+    slot_numbers: list[int]
+    edge_numbers: list[int]
+
+    @property
+    def saved_slots(self) -> list[int]:
+        """The slots whose results are saved.
+
+        A derivative of the gradients goes through these results, as in eager: their nodes and hooks see it.
+        """
+        return [i for i, result in enumerate(self.slots) if result in self.saved_results]
+
+    @property
+    def saved_slot_values(self) -> list[int]:
+        """Their places among the saved values."""
+        places = {result: place for place, result in enumerate(self.saved_results, len(self.saved_inputs))}
+        return [places[result] for result in self.slots if result is not None and result in places]
+
+
+@dataclass
 class Parts:
     """Forward and backward as closed graphs.
 
-    The forward returns `results` first (the module's outputs are made of them), then `extra` values that only
-    the backward needs. The backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in
-    all results of the forward), and one tangent for each of `differentiable`. It returns a gradient for each
-    input that is `wanted`, None for the others.
+    The forward returns `results` first (the module's outputs are made of them), then values that only the
+    backward needs. The parts of the backward stand in an order in which each comes after those that its edges
+    lead to.
     """
 
     forward: fx.Graph
-    backward: fx.Graph
+    backward: list[BackwardPart]
     input_count: int
     result_count: int
     forward_size: int  # number of nodes of the forward as it was traced
-    saved_places: list[int]  # positions of the saved values among those nodes
-    saved_inputs: list[int]
-    saved_results: list[int]
-    differentiable: list[int]
-    wanted: list[int]
 
-    @functools.cached_property
-    def tangents(self) -> Tangents:
-        """The tangents are the same for all sizes that the parts are used for."""
-        return Tangents(self.backward, len(self.differentiable))
+
+@dataclass
+class Choice:
+    """What the part for `source` saves, and the nodes that it computes: some of the forward's again."""
+
+    source: SegmentGrads
+    steps: list[fx.Node]
+    saved: list[fx.Node]
 
 
 def partition(joint: Joint) -> Parts:
@@ -63,35 +97,76 @@ def partition(joint: Joint) -> Parts:
     the forward writes to).
     """
     nodes = list(joint.trace.graph.nodes)
-    forward, backward = nodes[: joint.boundary], nodes[joint.boundary + len(joint.tangents) :]
+    forward = nodes[: joint.boundary]
     placeholders = [node for node in forward if node.op == "placeholder"]
     results = [joint.trace.recorder.node_of(tensor) for tensor in joint.results]
-    live = needed(backward, joint.grads)
+    behind = nodes[joint.boundary :]
+    choices = [choose(joint, source, forward, behind, results) for source in joint.segments]
+    is_result: Callable[[fx.Node], bool] = set(results).__contains__
+    saved = {node: None for choice in choices for node in choice.saved}
+    extra = sorted(node for node in saved if node.op != "placeholder" and not is_result(node))
+    given = [*results, *extra]
+    numbering = Numbering(
+        places=positions(forward),
+        inputs=positions(placeholders),
+        given=positions(given),
+        edges=slot_numbers(joint, len(placeholders)),
+    )
+    return Parts(
+        forward=copy_graph(joint, forward, placeholders, given),
+        backward=[part_of(joint, choice, numbering) for choice in choices],
+        input_count=len(placeholders),
+        result_count=len(results),
+        forward_size=len(forward),
+    )
+
+
+def choose(
+    joint: Joint, source: SegmentGrads, forward: list[fx.Node], behind: list[fx.Node], results: list[fx.Node]
+) -> Choice:
+    live = needed(behind, source)
     frontier = frontier_of(forward, live)
     written = {tracked.memory.placeholder for tracked in joint.trace.written}
     known = written.union(frontier)
-    frontier += [node for node in decomposed(forward) if node not in known]
+    several = len(joint.segments) > 1
+    frontier += [node for node in decomposed(forward, frontier if several else None) if node not in known]
     saved, again = choose_saved(frontier, results)
     if written & set(saved):
         raise UntraceableError("a write to an input whose former value the backward needs")
     kept = [node for node in saved if node.op != "get_attr"]
-    is_result: Callable[[fx.Node], bool] = set(results).__contains__
-    extra = [node for node in kept if node.op != "placeholder" and not is_result(node)]
-    given = [*results, *extra]
-    inputs = [node for node in kept if node.op == "placeholder"]
-    computed = [node for node in kept if node.op != "placeholder"]
-    places, arguments, results_at = (positions(found) for found in (forward, placeholders, given))
-    return Parts(
-        forward=copy_graph(joint, forward, placeholders, given),
-        backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
-        input_count=len(placeholders),
-        result_count=len(results),
-        forward_size=len(forward),
-        saved_places=[places[node] for node in (*inputs, *computed)],
-        saved_inputs=[arguments[node] for node in inputs],
-        saved_results=[results_at[node] for node in computed],
-        differentiable=joint.differentiable(),
-        wanted=[i for i, grad in enumerate(joint.grads) if grad is not None],
+    return Choice(source, [*again, *live], kept)
+
+
+@dataclass
+class Numbering:
+    """Positions of nodes in the traced forward, among its inputs, among all that it returns; of edges."""
+
+    places: dict[fx.Node, int]
+    inputs: dict[fx.Node, int]
+    given: dict[fx.Node, int]
+    edges: dict[Any, int]
+
+
+def slot_numbers(joint: Joint, input_count: int) -> dict[Any, int]:
+    slots = (place for source in joint.segments for place in source.places)
+    return {place: number for number, place in enumerate(slots, input_count)} | joint.inputs
+
+
+def part_of(joint: Joint, choice: Choice, numbering: Numbering) -> BackwardPart:
+    source = choice.source
+    inputs = [node for node in choice.saved if node.op == "placeholder"]
+    computed = [node for node in choice.saved if node.op != "placeholder"]
+    return BackwardPart(
+        graph=copy_graph(joint, choice.steps, [*inputs, *computed, *source.tangents], source.grads),
+        saved_places=[numbering.places[node] for node in (*inputs, *computed)],
+        saved_inputs=[numbering.inputs[node] for node in inputs],
+        saved_results=[numbering.given[node] for node in computed],
+        slots=source.results,
+        edges=[numbering.edges[place] for place in source.edges],
+        tangent_values=[node.meta["val"] for node in source.tangents],
+        number=source.number,
+        slot_numbers=source.slots,
+        edge_numbers=source.edge_numbers,
     )
 
 
@@ -100,12 +175,13 @@ def positions(nodes: list[fx.Node]) -> dict[fx.Node, int]:
     return {node: place for place, node in reversed(list(enumerate(nodes)))}
 
 
-def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node]:
-    """The nodes of the backward part that lead to a gradient, or check something, in order."""
-    wanted = {grad for grad in grads if grad is not None}
+def needed(backward: list[fx.Node], source: SegmentGrads) -> list[fx.Node]:
+    """The nodes that lead to a gradient of the segment, or check something for it, in order."""
+    wanted = set(source.grads)
+    own = set(source.steps)
     live = []
     for node in reversed(backward):
-        if node in wanted or is_effect(node):
+        if node in wanted or (node in own and is_effect(node)):
             live.append(node)
             wanted.update(node.all_input_nodes)
     return live[::-1]
@@ -117,12 +193,16 @@ def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
     return [node for node in forward if node in read and not isinstance(node.meta["val"], (tuple, list))]
 
 
-def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
+def decomposed(forward: list[fx.Node], read: list[fx.Node] | None) -> list[fx.Node]:
     """Operands of matrix decompositions (svd, eig, lu), which eager saves too.
 
-    A second derivative needs results that the first derivative does not, or the matrix itself.
+    A second derivative needs results that the first derivative does not, or the matrix itself. `read`: only
+    of those whose operands or results are read.
     """
-    calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
+    calls = [node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_"))]
+    if read is not None:
+        bases = {item for node in read for item in (node, *node.all_input_nodes)}
+        calls = [call for call in calls if call in bases or not bases.isdisjoint(call.all_input_nodes)]
     operands = (argument for call in calls for argument in call.all_input_nodes)
     return [node for node in dict.fromkeys(operands) if isinstance(node.meta["val"], torch.Tensor)]
 

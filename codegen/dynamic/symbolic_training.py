@@ -1,20 +1,20 @@
 """One compilation of forward and backward for many sizes.
 
 In:  a joint graph that was traced on symbolic sizes and partitioned.
-Out: `SymbolicTraining`: the kernels of both halves take sizes at run time. `graph_for(ints)` is a
+Out: `SymbolicTraining`: the kernels of forward and backward take sizes at run time. `graph_for(ints)` is a
      `TrainingGraph` whose launch plans are filled with these ints.
 
     graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
 
 Rare requests need numbers for sizes, and get them at the first request. Where gradients are missing or come
-in batches, the backward runs operator by operator. For gradients of gradients, the module is traced once more
-on symbols, and then these ints replace the symbols.
+in batches, a part of the backward runs operator by operator. For gradients of gradients, the module is traced
+once more on symbols, and then these ints replace the symbols.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from torch import fx
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, call_by_call
 from codegen.autograd.joint_graph import Joint, Replay
 from codegen.autograd.partition import partition
+from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
 from codegen.fake.fake import FakeMode, fake_mode
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     import _capture
 
     from codegen.autograd.partial_backward import Partial
-    from codegen.autograd.partition import Parts
+    from codegen.autograd.partition import BackwardPart, Parts
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
 
-TEMPLATES = 8  # most templates of each half; the newest are kept
+TEMPLATES = 8  # most templates of each graph; the newest are kept
 
 
 def compile_training(
@@ -52,7 +53,7 @@ def compile_training(
 ) -> SymbolicTraining:
     """Raises NotSymbolic.
 
-    Both halves are compiled at once, because the conditions of the backward are conditions of the forward,
+    All is compiled at once, because the conditions of the backward are conditions of the forward,
     too.
     """
     if joint.enables_grad:
@@ -61,8 +62,8 @@ def compile_training(
         raise NotSymbolic("outputs that are made outside of the graph")
     with opened.mode:
         parts = partition(joint)
-    halves = Closed(parts.forward, opened.placeholders), Closed(parts.backward, [], conform=True)
-    forward, backward = opened.graphs(halves, store)
+    backwards = [Closed(part.graph, [], conform=True) for part in parts.backward]
+    forward, *backward = opened.graphs([Closed(parts.forward, opened.placeholders), *backwards], store)
     forward.changes = joint.trace.changes
     return SymbolicTraining(
         joint, parts, DerivativeRecipe(gm, example_inputs, parts), forward, backward, fallback
@@ -80,32 +81,34 @@ class SymbolicTraining:
         parts: Parts,
         recipe: DerivativeRecipe,
         forward: SymbolicGraph,
-        backward: SymbolicGraph,
+        backward: Sequence[SymbolicGraph],
         fallback: Any,
     ) -> None:
         self.joint = joint
         self.parts = parts
         self.recipe = recipe
         self.names = forward.symbols
-        self.forward, self.backward = Plans(forward), Plans(backward)
+        self.forward, self.backward = Plans(forward), [Plans(graph) for graph in backward]
         self.fallback = fallback
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
-        """As `SymbolicGraph.graph_for`. It keeps its own templates: there are two for each graph."""
-        forward, backward = self.forward.graph(key), self.backward.graph(key)
-        if forward is None or backward is None:
+        """As `SymbolicGraph.graph_for`. It keeps its own templates: there are several for each graph."""
+        forward, *backward = (plans.graph(key) for plans in (self.forward, *self.backward))
+        if forward is None or any(graph is None for graph in backward):
             return None
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
         recipe = SizedRecipe(self.recipe, key, sizes)
-        graph = SizedTrainingGraph(
-            self.joint, self.parts, recipe, forward, lambda graph: backward, self.fallback, sizes
-        )
-        backward.fallback = graph.backward_by_calls
-        return graph
+        parts = self.parts.backward
+        segments = [
+            SizedSegment(part, parts[i + 1 :], recipe, graph, sizes)
+            for i, (part, graph) in enumerate(zip(parts, backward, strict=True))
+            if graph is not None
+        ]
+        return TrainingGraph(self.joint, self.parts, forward, segments, self.fallback)
 
 
 class Plans:
-    """The launch plans of one half."""
+    """The launch plans of the forward, or of a part of the backward."""
 
     def __init__(self, symbolic: SymbolicGraph) -> None:
         self.symbolic = symbolic
@@ -124,36 +127,35 @@ class Plans:
         return first
 
 
-class SizedTrainingGraph(TrainingGraph):
-    """`sizes` are the values of the symbols in its parts."""
+class SizedSegment(SegmentBackward):
+    """`sizes` are the values of the symbols in its part; `backward` is compiled for them."""
 
     def __init__(
         self,
-        joint: Joint,
-        parts: Parts,
+        part: BackwardPart,
+        later: Sequence[BackwardPart],
         recipe: DerivativeRecipe,
-        forward: CompiledGraph,
-        backward: Callable[[fx.Graph], CompiledGraph],
-        fallback: Any,
+        backward: CompiledGraph,
         sizes: Mapping[str, int],
     ) -> None:
-        super().__init__(joint, parts, recipe, forward, backward, fallback)
         self.sizes = sizes
+        super().__init__(part, later, recipe, lambda graph: backward)
+        backward.fallback = self.after_failed_check
 
-    def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+    def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
         """The backward for all sizes and strides."""
-        return self.parts.backward
+        return self.part.graph
 
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
         """None: it runs operator by operator, as it would be compiled again for each size."""
         return None
 
-    def backward_by_calls(self, *args: Any) -> tuple[Any, ...]:
-        """Runs where a check failed: the operator raises its own error."""
-        return call_by_call(self.backward_in_numbers(), args)
+    def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
+        """The operator raises its own error."""
+        return call_by_call(self.by_calls, args)
 
-    def backward_in_numbers(self) -> fx.Graph:
-        return in_numbers(self.parts.backward, self.sizes)
+    def graph_in_numbers(self) -> fx.Graph:
+        return in_numbers(self.part.graph, self.sizes)
 
     def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
         return torch.Size([number(size, self.sizes) for size in shape])
@@ -205,11 +207,10 @@ def in_numbers(graph: fx.Graph, sizes: Mapping[str, int]) -> fx.Graph:
 
 
 def number(value: Any, sizes: Mapping[str, int]) -> Any:
-    return (
-        value_of(value.node.expr, sizes)
-        if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat))
-        else value
-    )
+    if isinstance(value, torch.SymFloat):
+        known = {symbol: sizes[symbol.name] for symbol in value.node.expr.free_symbols}
+        return float(value.node.expr.subs(known))
+    return value_of(value.node.expr, sizes) if isinstance(value, (torch.SymInt, torch.SymBool)) else value
 
 
 def value_in_numbers(value: Any, sizes: Mapping[str, int], mode: FakeMode) -> Any:

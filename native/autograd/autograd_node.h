@@ -27,48 +27,37 @@ typedef struct { /* torch::autograd::Edge */
     uint32_t input;
 } Edge;
 
-/* The callable that makes nodes: what each of them runs. */
+/* A part of a graph's backward: what its nodes in autograd's graph run. Gradients come in at its slots, and
+ * go out along its edges. Positions of results are those in all that the graph's forward gives. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *backward; /* CompiledGraph: saved, tangents of the slots -> a gradient or None for each edge;
+                           NULL until it is compiled */
+    PyObject *run_backward; /* run_backward(saved, tangents, edges): where `backward` is not enough */
+    PyObject *stand_ins;    /* a tuple: for each slot None, or a tensor with the layout of what is there */
+    int64_t *words;         /* the five lists below */
+    int64_t nslots, nsaved_arguments, nsaved_results, nedges;
+    const int64_t *slots; /* the result of each slot; -1: a value that only other parts read */
+    const int64_t *saved_arguments, *saved_results;
+    const int64_t *kept_apart; /* for each saved result: would it hold this part's node? Then it is saved
+                                  without its place in autograd's graph */
+    const int64_t *edges; /* below the count of arguments: an argument; the others are slots, counted through
+                             the parts */
+    int64_t first_slot;   /* the number of its first slot, counted so */
+    int64_t holders;      /* results and edges that lead to a new node */
+    int64_t nodes;        /* that are alive: together they hold one reference to this object */
+} Segment;
+
+/* The callable that makes nodes. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *forward;  /* CompiledGraph: arguments -> results, then values to save */
-    PyObject *backward; /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until
-                           it is compiled */
-    PyObject *wrap;     /* wrap(all that the forward gave, *args): the results with a node made in Python */
-    PyObject *run_backward; /* run_backward(saved, tangents, edges): where `backward` is not enough */
-    PyObject *masks;     /* masks() -> (conflicts, needs): called once, where some results get no gradient */
-    int64_t *words;      /* the four lists below */
-    uint64_t *conflicts; /* for each differentiable result: a bit for each whose backward frees what its own
-                            reads; NULL until it is known */
-    const uint64_t
-        *needs; /* for each saved tensor: a bit for each differentiable result whose backward reads it */
+    PyObject *wrap;     /* wrap(all that the forward gave, *args): the results with nodes made in Python */
+    PyObject *segments; /* a tuple; each comes after those that its edges lead to */
+    int64_t nsegments;
     int64_t arguments, given, results;
-    int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
-    const int64_t *differentiable, *saved_arguments, *saved_results;
-    const int64_t *wanted; /* arguments that get a gradient: one edge each */
-    uint64_t *sources; /* for each argument a bit for each differentiable result that its gradient comes from;
-                          NULL until it is told */
-    int64_t nodes;     /* that are alive: together they hold one reference to this object */
 } TrainingFunction;
-
-static inline bool is_differentiable_result(const TrainingFunction *function, int64_t result)
-{
-    for (int64_t i = 0; i < function->ndifferentiable; i++) {
-        if (function->differentiable[i] == result) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Behind the saved tensors of a node, in the same memory: a bit for each differentiable result. */
-typedef struct {
-    uint64_t sent;  /* those that the last backward started from */
-    uint64_t spent; /* those whose way back a backward has freed */
-} Progress;
-
-#define MANY_RESULTS                                                                                         \
-    64 /* for more results a Progress has no bits: a backward then frees everything that the node saved */
 
 #define METADATA_BYTES 96
 #define FEW_METADATA 2
@@ -98,7 +87,7 @@ struct Node { /* IndexBackward0; autograd_layout.c verifies it against a real on
     _Alignas(8) char few_metadata[FEW_METADATA * METADATA_BYTES];
     char *saved, *saved_end, *saved_capacity; /* std::vector<SavedVariable> */
     bool released;
-    TrainingFunction *function; /* where torch keeps the TensorOptions of an index: plain bytes */
+    Segment *segment; /* where torch keeps the TensorOptions of an index: plain bytes */
     void *sizes[3];
 };
 
@@ -145,6 +134,11 @@ _Noreturn void throw_python_error(void);
 /* An empty tensor that stands where `tensor` does in autograd's graph. New reference; only where
  * autograd_layout_ready() is 1. */
 PyObject *edge_to(PyObject *tensor);
+
+/* segment.c: makes the segment a part of a function with these counts, `slots` of them in earlier segments.
+ * -1 with an exception where it does not fit, or belongs to another function. */
+int segment_attach(PyObject *segment, int64_t arguments, int64_t given, int64_t slots);
+int init_segment(PyObject *module);
 
 /* autograd_apply.c: the virtual functions of our nodes. */
 void **autograd_vtable(void);

@@ -1,15 +1,16 @@
 /* _capture.TrainingFunction: a compiled forward whose results have gradients.
  *
  * In:  the graph's arguments.
- * Out: a tuple of its results, joined to autograd's graph by one node.
+ * Out: a tuple of its results, joined to autograd's graph by a node for each part of the backward
+ * (segment.c).
  *
- *     y, = TrainingFunction(forward, wrap, run_backward, ...)(x, w);  y.sum().backward()
+ *     y, = TrainingFunction(forward, wrap, (Segment(run_backward, ...),), ...)(x, w);  y.sum().backward()
  *
- * The node is built here (autograd_node.h) in the ordinary case. `wrap` makes it with torch.autograd.Function
- * in anomaly mode, under forward-mode gradients, where an argument or a result is a view, and with another
- * torch than expected. Under hooks on saved tensors the call raises _capture.CheckFailed, and the program
- * runs eagerly: a checkpoint finds a tensor again by its place among the saved ones, and another graph may
- * run the second time.
+ * The nodes are built here (autograd_node.h) in the ordinary case. `wrap` makes them with
+ * torch.autograd.Function in anomaly mode, under forward-mode gradients, where an argument or a result is a
+ * view, and with another torch than expected. Under hooks on saved tensors the call raises
+ * _capture.CheckFailed, and the program runs eagerly: a checkpoint finds a tensor again by its place among
+ * the saved ones, and another graph may run the second time.
  */
 #include "autograd/autograd_node.h"
 
@@ -38,29 +39,68 @@ static bool is_simple(PyObject *tensor)
     return meta == NULL || (*(void **)meta == plain_meta && !has_forward_grad(tensor));
 }
 
+static const Segment *segment_at(const TrainingFunction *function, int64_t number)
+{
+    return (const Segment *)PyTuple_GET_ITEM(function->segments, number);
+}
+
+/* 1 where an argument that gets a gradient from this part requires grad, 0 where none does; -1 where the node
+ * can't be built here. */
+static int edges_fit(const TrainingFunction *function, const Segment *segment, PyObject *const *args)
+{
+    int any = 0;
+    for (int64_t i = 0; i < segment->nedges; i++) {
+        if (segment->edges[i] < function->arguments) {
+            PyObject *argument = args[segment->edges[i]];
+            if (!is_simple(argument)) {
+                return -1;
+            }
+            any |= tensor_requires_grad(argument);
+        }
+    }
+    for (int64_t i = 0; i < segment->nsaved_arguments;
+         i++) { /* an inference tensor can't be saved: torch says so */
+        if ((tensor_dispatch_keys(args[segment->saved_arguments[i]]) & torch_symbols.grad_keys)
+            != torch_symbols.grad_keys) {
+            return -1;
+        }
+    }
+    return any;
+}
+
 static bool arguments_fit(const TrainingFunction *function, PyObject *const *args)
 {
-    bool any = false;
-    for (int64_t i = 0; i < function->nwanted; i++) {
-        PyObject *argument = args[function->wanted[i]];
-        if (!is_simple(argument)) {
+    int any = 0;
+    for (int64_t i = 0; i < function->nsegments; i++) {
+        int fits = edges_fit(function, segment_at(function, i), args);
+        if (fits < 0) {
             return false;
         }
-        any |= tensor_requires_grad(argument);
+        any |= fits;
     }
-    for (int64_t i = 0; i < function->arguments; i++) {
+    for (int64_t i = 0; i < function->arguments && any; i++) {
         if (tensor_check(args[i]) && has_forward_grad(args[i])) {
             return false;
         }
     }
-    for (int64_t i = 0; i < function->nsaved_arguments;
-         i++) { /* an inference tensor can't be saved: torch says so */
-        if ((tensor_dispatch_keys(args[function->saved_arguments[i]]) & torch_symbols.grad_keys)
-            != torch_symbols.grad_keys) {
-            return false;
+    return any;
+}
+
+/* Memory of the forward of which a result is a part is no tensor of the program, and has no gradient: such a
+ * result is no view for autograd. Then it may be written to, as in eager. */
+static int detach_views(const TrainingFunction *function, PyObject **given)
+{
+    for (int64_t i = 0; i < function->given; i++) {
+        if (tensor_check(given[i]) && Py_REFCNT(given[i]) == 1 && meta_of(given[i]) != NULL
+            && !tensor_requires_grad(given[i])) {
+            PyObject *detached = tensor_detached(given[i]);
+            if (detached == NULL) {
+                return -1;
+            }
+            Py_SETREF(given[i], detached);
         }
     }
-    return any;
+    return 0;
 }
 
 static bool is_ordinary(const TrainingFunction *function, PyObject *const *args, PyObject *const *given)
@@ -78,11 +118,11 @@ static bool is_ordinary(const TrainingFunction *function, PyObject *const *args,
     return true;
 }
 
-/* --- the node ---------------------------------------------------------------------------------------- */
+/* --- the nodes --------------------------------------------------------------------------------------- */
 
-static size_t bytes_to_save(const TrainingFunction *function)
+static size_t bytes_to_save(const Segment *segment)
 {
-    return (size_t)(function->nsaved_arguments + function->nsaved_results) * saved_bytes;
+    return (size_t)(segment->nsaved_arguments + segment->nsaved_results) * saved_bytes;
 }
 
 static void free_node(Node *node)
@@ -93,60 +133,83 @@ static void free_node(Node *node)
     autograd_symbols.delete_memory(node);
 }
 
-/* All memory that a node needs, before any tensor knows it: then nothing can fail. NULL: there is none. */
-static Node *allocate_node(const TrainingFunction *function)
+/* All memory that a node needs. NULL: there is none. */
+static Node *allocate_node(const Segment *segment)
 {
     Node *node = allocate_for_torch(sizeof(Node));
     if (node == NULL) {
         return NULL;
     }
     memset(node, 0, sizeof(Node));
-    size_t count = (size_t)function->ndifferentiable, bytes = bytes_to_save(function);
+    size_t count = (size_t)segment->nslots, bytes = bytes_to_save(segment);
     bool many = count > FEW_METADATA, saves = bytes > 0;
     node->metadata = many ? malloc(count * METADATA_BYTES) : NULL; /* freed by SmallVector */
-    node->edges = allocate_for_torch((size_t)function->nwanted * sizeof(Edge));
-    node->saved = saves ? allocate_for_torch(bytes + saved_bytes) : NULL; /* one more: the Progress */
+    node->edges = allocate_for_torch((size_t)(segment->nedges + 1) * sizeof(Edge));
+    node->saved = saves ? allocate_for_torch(bytes) : NULL;
     if (node->edges == NULL || (many && node->metadata == NULL) || (saves && node->saved == NULL)) {
         free_node(node);
         return NULL;
     }
-    node->metadata = many ? node->metadata : node->few_metadata;
-    node->metadata_capacity = many ? (uint32_t)count : FEW_METADATA;
     return node;
 }
 
-static Node *new_node(TrainingFunction *function)
+/* The memory of all nodes, before any tensor knows one: then nothing can fail. */
+static int allocate_nodes(const TrainingFunction *function, Node **nodes)
 {
-    Node *node = allocate_node(function);
-    if (node == NULL) {
-        PyErr_NoMemory();
-        return NULL;
+    for (int64_t i = 0; i < function->nsegments; i++) {
+        nodes[i] = allocate_node(segment_at(function, i));
+        if (nodes[i] == NULL) {
+            while (i > 0) {
+                free_node(nodes[--i]);
+            }
+            PyErr_NoMemory();
+            return -1;
+        }
     }
+    return 0;
+}
+
+static void start_node(Node *node, Segment *segment)
+{
+    bool many = segment->nslots > FEW_METADATA;
+    node->metadata = many ? node->metadata : node->few_metadata;
+    node->metadata_capacity = many ? (uint32_t)segment->nslots : FEW_METADATA;
     node->vtable = autograd_vtable();
-    node->references = 1ull << 32 | 1;
+    node->references = 1ull << 32 | (uint64_t)segment->holders;
     node->sequence = autograd_symbols.next_sequence();
     node->thread = autograd_symbols.thread();
     node->retains_grad_hooks.buckets = &node->retains_grad_hooks.single;
     node->retains_grad_hooks.nbuckets = 1;
     node->retains_grad_hooks.load = 1.0f;
-    node->function = function;
-    if (__atomic_fetch_add(&function->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
-        Py_INCREF(function);
+    node->segment = segment;
+    if (__atomic_fetch_add(&segment->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
+        Py_INCREF(segment);
     }
-    return node;
 }
 
-static void add_edges(Node *node, PyObject *const *args)
+/* The place of slot `number`, in a node that has been built. Each such edge is one of the node's holders. */
+static Edge edge_to_slot(const TrainingFunction *function, Node *const *nodes, int64_t number)
 {
-    const TrainingFunction *function = node->function;
-    node->edges_end = node->edges_capacity = node->edges + function->nwanted;
-    for (int64_t i = 0; i < function->nwanted; i++) {
+    int64_t owner = function->nsegments - 1;
+    while (segment_at(function, owner)->first_slot > number) {
+        owner--;
+    }
+    return (Edge){nodes[owner], (uint32_t)(number - segment_at(function, owner)->first_slot)};
+}
+
+static void add_edges(const TrainingFunction *function, Node *node, Node *const *nodes, PyObject *const *args)
+{
+    const Segment *segment = node->segment;
+    node->edges_end = node->edges_capacity = node->edges + segment->nedges;
+    for (int64_t i = 0; i < segment->nedges; i++) {
         Edge *edge = &node->edges[i];
+        int64_t to = segment->edges[i];
         *edge = (Edge){NULL, 0};
-        if (!tensor_requires_grad(args[function->wanted[i]])) {
-            continue;
+        if (to >= function->arguments) {
+            *edge = edge_to_slot(function, nodes, to - function->arguments);
+        } else if (tensor_requires_grad(args[to])) {
+            autograd_symbols.gradient_edge(edge, tensor_handle(args[to]));
         }
-        autograd_symbols.gradient_edge(edge, tensor_handle(args[function->wanted[i]]));
         if (edge->function != NULL) {
             edge->function->has_parent = true;
             node->topological = edge->function->topological >= node->topological
@@ -156,38 +219,37 @@ static void add_edges(Node *node, PyObject *const *args)
     }
 }
 
-/* The node's inputs are the differentiable results; each result holds the node. */
-static void join_results(Node *node, PyObject *const *results)
+/* The node's inputs are the slots of its segment; each result in a slot holds the node. */
+static void join_results(Node *node, PyObject *const *given)
 {
-    const TrainingFunction *function = node->function;
-    uint32_t count = (uint32_t)function->ndifferentiable;
-    node->references = 1ull << 32 | count;
+    const Segment *segment = node->segment;
+    uint32_t count = (uint32_t)segment->nslots;
     node->nmetadata = count;
     for (uint32_t i = 0; i < count; i++) {
-        const void *tensor = tensor_handle(results[function->differentiable[i]]);
-        autograd_symbols.new_metadata(node->metadata + i * METADATA_BYTES, tensor);
-        autograd_symbols.set_gradient_edge(tensor, &(Edge){node, i});
+        int64_t result = segment->slots[i];
+        PyObject *tensor = result >= 0 ? given[result] : PyTuple_GET_ITEM(segment->stand_ins, i);
+        autograd_symbols.new_metadata(node->metadata + i * METADATA_BYTES, tensor_handle(tensor));
+        if (result >= 0) {
+            autograd_symbols.set_gradient_edge(tensor_handle(tensor), &(Edge){node, i});
+        }
     }
 }
 
 static void save(Node *node, PyObject *const *args, PyObject *const *given)
 {
-    const TrainingFunction *function = node->function;
-    size_t bytes = bytes_to_save(function);
-    if (bytes == 0) {
+    const Segment *segment = node->segment;
+    if (node->saved == NULL) {
         return;
     }
     node->saved_end = node->saved;
-    node->saved_capacity = node->saved + bytes + saved_bytes;
-    *(Progress *)(node->saved + bytes) = (Progress){0, 0};
-    for (int64_t i = 0; i < function->nsaved_arguments; i++, node->saved_end += saved_bytes) {
-        autograd_symbols.new_saved(node->saved_end, tensor_handle(args[function->saved_arguments[i]]), false,
+    node->saved_capacity = node->saved + bytes_to_save(segment);
+    for (int64_t i = 0; i < segment->nsaved_arguments; i++, node->saved_end += saved_bytes) {
+        autograd_symbols.new_saved(node->saved_end, tensor_handle(args[segment->saved_arguments[i]]), false,
                                    false);
     }
-    for (int64_t i = 0; i < function->nsaved_results; i++, node->saved_end += saved_bytes) {
-        int64_t index = function->saved_results[i];
-        autograd_symbols.new_saved(node->saved_end, tensor_handle(given[index]),
-                                   is_differentiable_result(function, index), false);
+    for (int64_t i = 0; i < segment->nsaved_results; i++, node->saved_end += saved_bytes) {
+        autograd_symbols.new_saved(node->saved_end, tensor_handle(given[segment->saved_results[i]]),
+                                   segment->kept_apart[i], false);
     }
 }
 
@@ -227,14 +289,24 @@ static PyObject *join(TrainingFunction *function, PyObject *const *args, PyObjec
     if (!is_ordinary(function, args, given)) {
         return PyErr_Occurred() ? NULL : wrap_in_python(function, args, given);
     }
-    Node *node = new_node(function);
-    if (node == NULL) {
-        return NULL;
+    int64_t count = function->nsegments;
+    Node *few[FEW], **nodes = count <= FEW ? few : PyMem_New(Node *, count);
+    if (nodes == NULL) {
+        return PyErr_NoMemory();
     }
-    add_edges(node, args);
-    join_results(node, given);
-    save(node, args, given); /* after join_results: the results know their node */
-    return tuple_of(given, function->results);
+    int status = allocate_nodes(function, nodes);
+    for (int64_t i = 0; i < count && status == 0; i++) {
+        start_node(nodes[i], (Segment *)PyTuple_GET_ITEM(function->segments, i));
+        add_edges(function, nodes[i], nodes, args);
+        join_results(nodes[i], given);
+    }
+    for (int64_t i = 0; i < count && status == 0; i++) { /* by now all results know their nodes */
+        save(nodes[i], args, given);
+    }
+    if (nodes != few) {
+        PyMem_Free(nodes);
+    }
+    return status < 0 ? NULL : tuple_of(given, function->results);
 }
 
 static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
@@ -255,7 +327,7 @@ static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, si
     }
     PyObject *results = NULL;
     if (compiled_graph_run(function->forward, args, PyVectorcall_NARGS(nargsf), given) == 0) {
-        results = join(function, args, given);
+        results = detach_views(function, given) < 0 ? NULL : join(function, args, given);
         for (int64_t i = 0; i < function->given; i++) {
             Py_DECREF(given[i]);
         }
@@ -268,60 +340,44 @@ static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, si
 
 /* --- the type ---------------------------------------------------------------------------------------- */
 
-/* Reads a list of positions, each below `limit`, and appends them to the function's words. */
-static int read_positions(PyObject *tuple, int64_t limit, int64_t **next, const int64_t **items,
-                          int64_t *count)
+/* Counts what will hold a node of each segment: results, and edges of later segments. */
+static int take_segments(TrainingFunction *function)
 {
-    *items = *next;
-    *count = PyTuple_GET_SIZE(tuple);
-    for (Py_ssize_t i = 0; i < *count; i++) {
-        int64_t position = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
-        if (PyErr_Occurred() || position < 0 || position >= limit) {
-            PyErr_Format(PyExc_ValueError, "expected positions below %lld, got %R", (long long)limit, tuple);
+    int64_t slots = 0;
+    for (int64_t i = 0; i < function->nsegments; i++) {
+        PyObject *segment = PyTuple_GET_ITEM(function->segments, i);
+        if (segment_attach(segment, function->arguments, function->given, slots) < 0) {
             return -1;
         }
-        *(*next)++ = position;
+        const Segment *own = (Segment *)segment;
+        for (int64_t e = 0; e < own->nedges; e++) {
+            int64_t slot = own->edges[e] - function->arguments;
+            for (int64_t to = i - 1; slot >= 0; to--) {
+                Segment *target = (Segment *)PyTuple_GET_ITEM(function->segments, to);
+                if (target->first_slot <= slot) {
+                    target->holders++;
+                    break;
+                }
+            }
+        }
+        slots += own->nslots;
+    }
+    for (int64_t i = 0; i < function->nsegments; i++) {
+        if (segment_at(function, i)->holders == 0) { /* its node would never be freed */
+            PyErr_SetString(PyExc_ValueError, "neither a result nor an edge leads to a segment");
+            return -1;
+        }
     }
     return 0;
 }
 
-static int read_lists(TrainingFunction *function, PyObject *const lists[4])
-{
-    Py_ssize_t total = 1;
-    for (int i = 0; i < 4; i++) {
-        total += PyTuple_GET_SIZE(lists[i]);
-    }
-    int64_t *next = function->words = PyMem_New(int64_t, total);
-    if (next == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return read_positions(lists[0], function->results, &next, &function->differentiable,
-                          &function->ndifferentiable)
-                       < 0
-                   || read_positions(lists[1], function->arguments, &next, &function->saved_arguments,
-                                     &function->nsaved_arguments)
-                          < 0
-                   || read_positions(lists[2], function->given, &next, &function->saved_results,
-                                     &function->nsaved_results)
-                          < 0
-                   || read_positions(lists[3], function->arguments, &next, &function->wanted,
-                                     &function->nwanted)
-                          < 0
-               ? -1
-               : 0;
-}
-
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"forward", "wrap",           "run_backward",    "masks",         "arguments",
-                            "results", "differentiable", "saved_arguments", "saved_results", "wanted",
-                            NULL};
-    PyObject *forward, *wrap, *run_backward, *masks, *lists[4];
+    static char *names[] = {"forward", "wrap", "segments", "arguments", "results", NULL};
+    PyObject *forward, *wrap, *segments;
     long long arguments, results;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOLLO!O!O!O!", names, &forward, &wrap, &run_backward,
-                                     &masks, &arguments, &results, &PyTuple_Type, &lists[0], &PyTuple_Type,
-                                     &lists[1], &PyTuple_Type, &lists[2], &PyTuple_Type, &lists[3])) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!LL", names, &forward, &wrap, &PyTuple_Type, &segments,
+                                     &arguments, &results)) {
         return NULL;
     }
     if (!compiled_graph_check(forward) || results > compiled_graph_nouts(forward)) {
@@ -338,12 +394,12 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     function->vectorcall = function_vectorcall;
     function->forward = Py_NewRef(forward);
     function->wrap = Py_NewRef(wrap);
-    function->run_backward = Py_NewRef(run_backward);
-    function->masks = Py_NewRef(masks);
+    function->segments = Py_NewRef(segments);
+    function->nsegments = PyTuple_GET_SIZE(segments);
     function->arguments = arguments;
     function->given = compiled_graph_nouts(forward);
     function->results = results;
-    if (read_lists(function, lists) < 0) {
+    if (take_segments(function) < 0) {
         Py_DECREF(function);
         return NULL;
     }
@@ -353,106 +409,39 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 static int function_traverse(TrainingFunction *function, visitproc visit, void *arg)
 {
     Py_VISIT(function->forward);
-    Py_VISIT(function->backward);
     Py_VISIT(function->wrap);
-    Py_VISIT(function->run_backward);
-    Py_VISIT(function->masks);
-    return 0;
-}
-
-static int function_clear(TrainingFunction *function)
-{
-    Py_CLEAR(function->backward); /* the rest stays: cycles go through `wrap` and `run_backward`, whose
-                                     closures can be cleared */
+    Py_VISIT(function->segments);
     return 0;
 }
 
 static void function_dealloc(TrainingFunction *function)
 {
     PyObject_GC_UnTrack(function);
-    Py_CLEAR(function->backward);
     Py_CLEAR(function->forward);
     Py_CLEAR(function->wrap);
-    Py_CLEAR(function->run_backward);
-    Py_CLEAR(function->masks);
-    PyMem_Free(function->words);
-    PyMem_Free(function->sources);
-    PyMem_RawFree(function->conflicts);
+    Py_CLEAR(function->segments);
     Py_TYPE(function)->tp_free((PyObject *)function);
 }
 
-static PyObject *get_backward(PyObject *self, void *unused)
-{
-    PyObject *backward = ((TrainingFunction *)self)->backward;
-    return Py_NewRef(backward == NULL ? Py_None : backward);
-}
-
-static int set_backward(PyObject *self, PyObject *graph, void *unused)
-{
-    TrainingFunction *function = (TrainingFunction *)self;
-    if (graph == NULL || !compiled_graph_check(graph) || compiled_graph_nouts(graph) != function->arguments) {
-        PyErr_Format(PyExc_TypeError, "expected a CompiledGraph with %lld outputs",
-                     (long long)function->arguments);
-        return -1;
-    }
-    Py_XSETREF(function->backward, Py_NewRef(graph));
-    return 0;
-}
-
-static PyObject *get_sources(PyObject *self, void *unused)
-{
-    return PyBool_FromLong(((TrainingFunction *)self)->sources != NULL);
-}
-
-static int set_sources(PyObject *self, PyObject *tuple, void *unused)
-{
-    TrainingFunction *function = (TrainingFunction *)self;
-    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != function->arguments
-        || function->ndifferentiable > 64 || function->sources != NULL) {
-        PyErr_SetString(PyExc_ValueError,
-                        "expected, once, a tuple with an int of at most 64 bits for each argument");
-        return -1;
-    }
-    uint64_t *sources = PyMem_New(uint64_t, function->arguments + 1);
-    if (sources == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (int64_t i = 0; i < function->arguments; i++) {
-        sources[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tuple, i));
-    }
-    if (PyErr_Occurred()) {
-        PyMem_Free(sources);
-        return -1;
-    }
-    function->sources = sources;
-    return 0;
-}
-
-static PyGetSetDef function_getset[] = {
-    {"backward", get_backward, set_backward, "what a node runs; None until it is compiled", NULL},
-    {"sources", get_sources, set_sources,
-     "set, once: which results (bits) the gradient of each argument comes from. Then nodes fill in gradients "
-     "that nobody sent. Reads as whether it is set",
-     NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef function_members[] = {
+    {"segments", T_OBJECT, offsetof(TrainingFunction, segments), READONLY,
+     "the parts of the backward: each comes after those that its edges lead to"},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyTypeObject TrainingFunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.TrainingFunction",
-    .tp_doc = PyDoc_STR(
-        "TrainingFunction(forward, wrap, run_backward, masks, arguments, results, differentiable, "
-        "saved_arguments, saved_results, wanted)\n\n"
-        "A compiled forward whose results have gradients; its node in autograd's graph runs `backward`."),
+    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, segments, arguments, results)\n\n"
+                        "A compiled forward whose results have gradients; the nodes in autograd's graph run "
+                        "the segments."),
     .tp_basicsize = sizeof(TrainingFunction),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = function_new,
     .tp_dealloc = (destructor)function_dealloc,
     .tp_traverse = (traverseproc)function_traverse,
-    .tp_clear = (inquiry)function_clear,
     .tp_call = PyVectorcall_Call,
     .tp_vectorcall_offset = offsetof(TrainingFunction, vectorcall),
-    .tp_getset = function_getset,
+    .tp_members = function_members,
 };
 
 static PyObject *layout_ready(PyObject *module, PyObject *unused)
@@ -481,5 +470,7 @@ static PyMethodDef methods[] = {
 
 int init_autograd_node(PyObject *module)
 {
-    return PyModule_AddFunctions(module, methods) < 0 ? -1 : PyModule_AddType(module, &TrainingFunctionType);
+    return PyModule_AddFunctions(module, methods) < 0 || init_segment(module) < 0
+               ? -1
+               : PyModule_AddType(module, &TrainingFunctionType);
 }

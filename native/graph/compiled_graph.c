@@ -266,25 +266,6 @@ static int take_inputs(Run *run, PyObject *const *args)
     return 0;
 }
 
-PyObject *compiled_graph_zeros(PyObject *object, int64_t place)
-{
-    const CompiledGraph *graph = (CompiledGraph *)object;
-    int64_t kind = place < graph->ninputs ? graph->inputs[2 * place] : INPUT_UNUSED;
-    if (kind != INPUT_TENSOR && kind != INPUT_CONFORM) {
-        return NULL;
-    }
-    const TensorSpec *spec = &graph->specs[graph->inputs[2 * place + 1]];
-    PyObject *zeros = tensor_new_strided((int)spec->dtype, (int)spec->ndim, spec->sizes, spec->strides);
-    if (zeros != NULL && spec->numel > 0) {
-        int64_t last = 0;
-        for (int64_t i = 0; i < spec->ndim; i++) {
-            last += (spec->sizes[i] - 1) * spec->strides[i];
-        }
-        memset(tensor_data_ptr(zeros), 0, (size_t)((last + 1) * tensor_dtype_size((int)spec->dtype)));
-    }
-    return zeros;
-}
-
 static int64_t nanoseconds(void)
 {
     struct timespec now;

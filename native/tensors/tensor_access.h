@@ -91,6 +91,8 @@ PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const in
  * `offset` counts elements from the start of the storage. */
 PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides,
                          int64_t offset);
+/* The same memory and version as a tensor that is no view. */
+PyObject *tensor_detached(PyObject *tensor);
 /* Wraps an AtenTensorHandle (of aoti_torch_*) and takes it over. New reference, or NULL with an exception
  * (the handle is freed then too). */
 PyObject *tensor_from_handle(void *handle);

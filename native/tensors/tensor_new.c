@@ -10,7 +10,7 @@
 #include "tensors/tensor_access.h"
 #include "tensors/torch_symbols.h"
 
-static PyObject *as_strided; /* torch._C.TensorBase.as_strided */
+static PyObject *as_strided, *detach; /* methods of torch._C.TensorBase */
 
 PyObject *tensor_from_handle(void *handle)
 {
@@ -84,12 +84,12 @@ static PyObject *dims_tuple(const int64_t *dims, int ndim)
     return tuple;
 }
 
-static int find_as_strided(void)
+static int find_method(PyObject **method, const char *name)
 {
-    if (as_strided == NULL) {
-        as_strided = PyObject_GetAttrString((PyObject *)torch_symbols.tensor_type, "as_strided");
+    if (*method == NULL) {
+        *method = PyObject_GetAttrString((PyObject *)torch_symbols.tensor_type, name);
     }
-    return as_strided == NULL ? -1 : 0;
+    return *method == NULL ? -1 : 0;
 }
 
 PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -98,13 +98,19 @@ PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const i
     PyObject *args[4] = {base, dims_tuple(sizes, ndim), dims_tuple(strides, ndim),
                          PyLong_FromLongLong(offset)};
     PyObject *view = NULL;
-    if (args[1] != NULL && args[2] != NULL && args[3] != NULL && find_as_strided() == 0) {
+    if (args[1] != NULL && args[2] != NULL && args[3] != NULL
+        && find_method(&as_strided, "as_strided") == 0) {
         view = PyObject_Vectorcall(as_strided, args, 4, NULL);
     }
     for (int i = 1; i < 4; i++) {
         Py_XDECREF(args[i]);
     }
     return view;
+}
+
+PyObject *tensor_detached(PyObject *tensor)
+{
+    return find_method(&detach, "detach") < 0 ? NULL : PyObject_Vectorcall(detach, &tensor, 1, NULL);
 }
 
 /* --- for tests --------------------------------------------------------------------------------------- */

@@ -35,6 +35,18 @@ def compiled(function: Function, *args: torch.Tensor) -> Any:
     return graph
 
 
+def segment_of(run: Function, **lists: tuple[Any, ...]) -> Any:
+    usual = {
+        "slots": (0,),
+        "stand_ins": (None,),
+        "saved_arguments": (),
+        "saved_results": (),
+        "kept_apart": (),
+        "edges": (0,),
+    }
+    return _capture.Segment(run, **{**usual, **lists})
+
+
 def product(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor]:
     return (x * y.exp() + 1,)
 
@@ -150,9 +162,9 @@ def test_an_error_of_the_backward_keeps_its_type() -> None:
     def fail(*args: Any) -> Any:
         raise Own("from within")
 
-    lists = {"differentiable": (0,), "saved_arguments": (0,), "saved_results": (), "wanted": (0, 1)}
+    segment = segment_of(fail, saved_arguments=(0,), edges=(0, 1))
     forward = graph.forward  # type: ignore[union-attr]
-    function = _capture.TrainingFunction(forward, fail, fail, fail, arguments=2, results=1, **lists)
+    function = _capture.TrainingFunction(forward, fail, (segment,), arguments=2, results=1)
     (out,) = function(x, y)
     assert native(out)
     for _ in range(2):
@@ -335,16 +347,29 @@ def test_backward_in_several_threads() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     x, y = inputs()
     graph = compiled(product, x, y)
-    good = {
-        "arguments": 2,
-        "results": 1,
-        "differentiable": (0,),
-        "saved_arguments": (),
-        "saved_results": (),
-        "wanted": (0,),
-    }
-    for wrong in ({"results": 9}, {"differentiable": (1,)}, {"saved_arguments": (2,)}, {"wanted": (-1,)}):
+
+    def function(*segments: Any, results: int = 1) -> Any:
+        return _capture.TrainingFunction(graph.forward, print, segments, arguments=2, results=results)
+
+    function(segment_of(print))
+    taken = segment_of(print)
+    function(taken)
+    for wrong in (
+        {"slots": (9,)},
+        {"slots": ()},
+        {"slots": (-1,)},
+        {"stand_ins": ()},
+        {"saved_arguments": (2,)},
+        {"saved_results": (9,), "kept_apart": (0,)},
+        {"saved_results": (0,)},
+        {"edges": (-1,)},
+        {"edges": (2,)},
+    ):
         with pytest.raises((TypeError, ValueError)):
-            _capture.TrainingFunction(graph.forward, print, print, **{**good, **wrong})
+            function(segment_of(print, **wrong))
+    aside = segment_of(print, slots=(-1,), stand_ins=(x,))
+    for segments, results in (((taken,), 1), ((print,), 1), ((segment_of(print),), 9), ((aside,), 1)):
+        with pytest.raises((TypeError, ValueError)):
+            function(*segments, results=results)
     with pytest.raises(TypeError):
-        graph.function.backward = print
+        graph.segments[0].native.backward = print

@@ -192,7 +192,8 @@ def _registering(body: subgraph.Body) -> Callable[..., None]:
     run, structure = body.module, body.structure
 
     def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
-        tensor.register_hook(lambda grad: structure.fill(run(grad, *lifted)))
+        # a compiler differentiates a part of the graph at a time: no gradient comes to tensors of other parts
+        tensor.register_hook(lambda grad: None if grad is None else structure.fill(run(grad, *lifted)))
 
     return register_hook
 

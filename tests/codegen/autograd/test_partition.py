@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from codegen.autograd.joint_graph import trace_joint
-from codegen.autograd.partition import Parts, partition
+from codegen.autograd.partition import BackwardPart, Parts, partition
 from codegen.fake.fake import fake_mode
 
 aten = torch.ops.aten
@@ -20,6 +20,12 @@ def parts_of(function: Any, *inputs: Any) -> Parts:
     joint = trace_joint(fx.symbolic_trace(function), inputs, mode)
     with mode:
         return partition(joint)
+
+
+def backward(parts: Parts) -> BackwardPart:
+    """Its only part."""
+    [part] = parts.backward
+    return part
 
 
 def extra(parts: Parts) -> list[Any]:
@@ -38,28 +44,30 @@ def leaf(*shape: int) -> torch.Tensor:
 
 def test_a_product_saves_its_operands() -> None:
     parts = parts_of(lambda x, w: (x @ w,), leaf(3, 4), leaf(4, 5))
-    assert parts.saved_inputs == [0, 1] and parts.saved_results == [] and extra(parts) == []
+    assert (
+        backward(parts).saved_inputs == [0, 1] and backward(parts).saved_results == [] and extra(parts) == []
+    )
 
 
 def test_one_gradient_saves_one_operand() -> None:
     parts = parts_of(lambda x, w: (x * w,), torch.randn(3), leaf(3))
-    assert parts.saved_inputs == [0] and parts.saved_results == []
+    assert backward(parts).saved_inputs == [0] and backward(parts).saved_results == []
 
 
 def test_a_result_that_the_backward_reads_is_saved_as_it_is() -> None:
     parts = parts_of(lambda x: (x.exp(),), leaf(3))
-    assert parts.saved_inputs == [] and parts.saved_results == [0] and extra(parts) == []
+    assert backward(parts).saved_inputs == [] and backward(parts).saved_results == [0] and extra(parts) == []
 
 
 def test_cheap_values_are_computed_again_from_what_is_saved() -> None:
     parts = parts_of(lambda x, w: ((x * w).sin() * (x * w).cos(),), leaf(3), leaf(3))
-    assert parts.saved_inputs == [0, 1] and extra(parts) == []
-    assert aten.sin.default in calls(parts.backward)
+    assert backward(parts).saved_inputs == [0, 1] and extra(parts) == []
+    assert aten.sin.default in calls(backward(parts).graph)
 
 
 def test_inputs_that_eager_would_not_save_are_not_saved() -> None:
     parts = parts_of(lambda x, y: ((x + y).exp().sum(),), leaf(3), torch.randn(3))
-    assert parts.saved_inputs == [] and extra(parts) == [aten.exp.default]
+    assert backward(parts).saved_inputs == [] and extra(parts) == [aten.exp.default]
 
 
 def test_products_and_reductions_are_not_computed_again() -> None:
@@ -67,14 +75,14 @@ def test_products_and_reductions_are_not_computed_again() -> None:
     assert aten.mm.default in calls(parts.forward)
     for target in (aten.amax.default, aten.exp.default):
         assert calls(parts.forward).count(target) == 1
-    assert aten.amax.default not in calls(parts.backward)
+    assert aten.amax.default not in calls(backward(parts).graph)
 
 
 def test_the_base_of_a_view_is_saved() -> None:
     parts = parts_of(lambda x, w, b: (F.linear(x, w, b).relu(),), leaf(3, 4), leaf(5, 4), leaf(5))
-    assert parts.saved_inputs == [0, 1] and extra(parts) == []
+    assert backward(parts).saved_inputs == [0, 1] and extra(parts) == []
     parts = parts_of(lambda x: (x[0] * x[1],), leaf(2, 3))
-    assert parts.saved_inputs == [0] and extra(parts) == []
+    assert backward(parts).saved_inputs == [0] and extra(parts) == []
 
 
 def test_a_part_of_something_that_is_not_stored_is_saved_alone() -> None:
@@ -86,7 +94,7 @@ def test_random_draws_are_saved() -> None:
     parts = parts_of(lambda x: (F.dropout(x, 0.5, True),), leaf(3))
     drawn = [target for target in calls(parts.forward) if not hasattr(target, "_schema")]
     assert len(drawn) == 1
-    assert not [target for target in calls(parts.backward) if not hasattr(target, "_schema")]
+    assert not [target for target in calls(backward(parts).graph) if not hasattr(target, "_schema")]
 
 
 def test_the_smaller_of_two_that_make_each_other_is_saved() -> None:
@@ -94,7 +102,7 @@ def test_the_smaller_of_two_that_make_each_other_is_saved() -> None:
     x, w = torch.randn(8, 8).to(half).requires_grad_(), torch.randn(8, 8).to(half).requires_grad_()
     parts = parts_of(lambda x, w: (F.gelu((x @ w).float()),), x, w)
     assert extra(parts) == [aten.mm.default]
-    assert aten._to_copy.default in calls(parts.backward)
+    assert aten._to_copy.default in calls(backward(parts).graph)
 
 
 def test_a_mask_is_saved_in_place_of_what_it_is_made_of() -> None:
@@ -114,16 +122,29 @@ def test_nothing_is_saved_that_the_program_sees_and_eager_does_not_keep() -> Non
         return half, F.gelu(half.float())
 
     parts = parts_of(function, leaf(8, 8), leaf(8, 8))
-    assert 0 not in parts.saved_results and extra(parts) == [aten._to_copy.default]
+    assert not any(0 in part.saved_results for part in parts.backward) and extra(parts) == [
+        aten._to_copy.default
+    ]
 
 
 def test_the_graphs_fit_together() -> None:
     parts = parts_of(
         lambda x, w, b: (F.linear(x, w, b).relu().sum(), x > 0), torch.randn(2, 3), leaf(4, 3), leaf(4)
     )
-    placeholders = [node for node in parts.backward.nodes if node.op == "placeholder"]
-    assert len(placeholders) == len(parts.saved_inputs) + len(parts.saved_results) + len(parts.differentiable)
-    grads = next(node for node in parts.backward.nodes if node.op == "output").args[0]
-    assert [grad is not None for grad in grads] == [False, True, True]
+    part = backward(parts)
+    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
+    assert len(placeholders) == len(part.saved_inputs) + len(part.saved_results) + len(part.slots)
+    assert part.edges == [2, 1]
     parts.forward.lint()
-    parts.backward.lint()
+    part.graph.lint()
+
+
+def test_each_part_saves_what_eager_saves_for_its_result() -> None:
+    def function(x: Any, w: Any) -> Any:
+        h = x * w
+        return h, h.abs().max(), h * 0.2
+
+    parts = parts_of(function, leaf(3), leaf(3))
+    saved = {part.slots[0]: (part.saved_inputs, part.saved_results) for part in parts.backward}
+    assert saved[0] == ([0, 1], []) and saved[2] == ([], [])
+    assert saved[1][1][:1] == [0]  # h, for abs

@@ -1,0 +1,163 @@
+"""The backward of a segment: what its nodes of autograd's graph run.
+
+In:  a `BackwardPart`.
+Out: `SegmentBackward`: (saved, tangents) -> a gradient for each edge.
+
+It is compiled when it is first needed. Rare requests are met here, too: gradients that autograd did not send,
+gradients that are no plain tensors, and gradients of gradients (`codegen.autograd.derivatives`).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+try:
+    import _capture
+except ImportError:
+    _capture = None
+
+from codegen.autograd.derivatives import DerivativeRecipe, NextOrder, backward_for, call_by_call, zeros_for
+from codegen.autograd.partial_backward import Partial, Tangents
+from codegen.autograd.partition import BackwardPart
+from codegen.launch.compiled import CompiledGraph, unwatched
+
+COMBINATIONS = 8  # most sets of sent tangents for which a backward is compiled
+
+
+class SegmentBackward:
+    """`native` is what the nodes see of it; its `backward` is None until the first gradient is needed."""
+
+    def __init__(
+        self,
+        part: BackwardPart,
+        later: Sequence[BackwardPart],
+        recipe: DerivativeRecipe,
+        make_backward: Callable[[fx.Graph], CompiledGraph],
+        kernels: bool = True,
+    ) -> None:
+        """`later`: the parts that come after it."""
+        self.part = part
+        self.next = NextOrder(recipe, part, (), kernels)
+        self.make_backward = make_backward
+        self.partials: dict[int, Partial] = {}
+        self.compiled_partials: dict[int, CompiledGraph] = {}
+        self.lock = threading.Lock()
+        self.all_sent = (1 << len(part.slots)) - 1
+        self.apart = saved_apart(part, later)
+        self.native = _capture.Segment(
+            self.run,
+            slots=tuple(-1 if result is None else result for result in part.slots),
+            stand_ins=tuple(self.stand_ins),
+            saved_arguments=tuple(part.saved_inputs),
+            saved_results=tuple(part.saved_results),
+            kept_apart=tuple(map(int, self.apart)),
+            edges=tuple(part.edges),
+        )
+
+    @functools.cached_property
+    def stand_ins(self) -> list[torch.Tensor | None]:
+        """For each slot without a result, a tensor with the size and type of the gradient."""
+        pairs = zip(self.part.slots, self.tangent_layouts, strict=True)
+        return [
+            torch.empty_strided(shape, (0,) * len(shape), dtype=dtype) if result is None else None
+            for result, (shape, dtype) in pairs
+        ]
+
+    @functools.cached_property
+    def tangent_layouts(self) -> list[tuple[torch.Size, torch.dtype]]:
+        return [(self.shape_in_numbers(value.shape), value.dtype) for value in self.part.tangent_values]
+
+    def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
+        return shape
+
+    @functools.cached_property
+    def by_calls(self) -> fx.Graph:
+        """The backward, for calls operator by operator."""
+        return self.graph_in_numbers()
+
+    def graph_in_numbers(self) -> fx.Graph:
+        return self.part.graph
+
+    def compiled_backward(self, tangents: Sequence[torch.Tensor]) -> CompiledGraph:
+        with self.lock:
+            if self.native.backward is None:
+                self.native.backward = self.make_backward(self.graph_for(tangents))
+            compiled: CompiledGraph = self.native.backward
+            return compiled
+
+    def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+        """The first tangents decide the strides that it is compiled for; others are copied into these."""
+        return backward_for(self.next.recipe, self.part, tangents)
+
+    def run(
+        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> tuple[Any, ...]:
+        """The gradients for all edges.
+
+        Autograd comes here the first time, under create_graph, where tangents are missing (None), and where
+        they are not plain tensors. `edges`: under create_graph, tensors that stand for the places where the
+        edges lead in autograd's graph.
+        """
+        sent = sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
+        if not all(_capture.is_plain(tangent) for tangent in tangents if tangent is not None):
+            return self.run_by_calls(sent, saved, tangents)
+        with torch.no_grad():
+            grads = self.grads(sent, saved, tangents)
+        if not torch.is_grad_enabled():
+            return grads
+        return tuple(self.next.join(grads, saved, zeros_for(tangents, self.tangent_layouts), edges))
+
+    def grads(self, sent: int, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        grads: tuple[Any, ...]
+        if not sent:
+            return (None,) * len(self.part.edges)
+        if sent == self.all_sent:
+            grads = self.compiled_backward(tangents)(*saved, *tangents)
+            return grads
+        partial = self.partial(sent)
+        graph = self.compiled_partial(sent, partial)
+        given = partial.arguments(saved, tangents)
+        if graph is None or not all(map(_capture.is_plain, given)):
+            return call_by_call(partial.graph, given)
+        grads = graph(*given)
+        return grads
+
+    def run_by_calls(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        if sent == self.all_sent:
+            return call_by_call(self.by_calls, (*saved, *tangents))
+        partial = self.partial(sent)
+        return call_by_call(partial.graph, partial.arguments(saved, tangents))
+
+    def partial(self, sent: int) -> Partial:
+        with self.lock:
+            if sent not in self.partials:
+                with unwatched():
+                    self.partials[sent] = Partial(Tangents(self.by_calls, len(self.part.slots)), sent)
+            return self.partials[sent]
+
+    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
+        """The compiled backward for these tangents; None (operator by operator) after many combinations."""
+        with self.lock:
+            if sent not in self.compiled_partials and len(self.compiled_partials) < COMBINATIONS:
+                self.compiled_partials[sent] = self.make_backward(partial.graph)
+            return self.compiled_partials.get(sent)
+
+    def compiled(self) -> list[CompiledGraph]:
+        """What is compiled by now."""
+        whole = [] if self.native.backward is None else [self.native.backward]
+        return [*whole, *self.compiled_partials.values()]
+
+
+def saved_apart(part: BackwardPart, later: Sequence[BackwardPart]) -> list[bool]:
+    """For each saved result, whether it would hold the part's own node.
+
+    It does if it is in a slot of the part, or of a part behind that leads to it.
+    """
+    holding = {result for each in (part, *later) for result in each.slots}
+    return [result in holding for result in part.saved_results]
