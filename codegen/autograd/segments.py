@@ -7,10 +7,10 @@ Out: `Segment`s, in an order in which each comes after those that its edges lead
     h = x.exp();  return h, (h * w).sum()     a segment from the sum to w and h, a segment from h to x
 
 In eager each operation is a node. A graph has fewer: the steps behind a result, up to the inputs and the
-other results, are one. So hooks on a result, `retain_grad`, gradients of one result by another, and a backward
-from some of the results do as in eager: each node runs only where a gradient comes, and frees what it saved.
-Steps behind several results are a segment of their own, because they run once, with the sum of what comes. So
-a segment has all steps that lead to the same results without passing through others.
+other results, are one. So hooks on a result, `retain_grad`, gradients of one result by another, and a
+backward from some of the results do as in eager: each node runs only where a gradient comes, and frees what
+it saved. Steps behind several results are a segment of their own, because they run once, with the sum of what
+comes. So a segment has all steps that lead to the same results without passing through others.
 
 A slot is a place where gradients come into a segment: a result, or a value that other segments read.
 """
