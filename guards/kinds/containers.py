@@ -196,7 +196,7 @@ class SetContentsGuard(PlaceGuard):
 
 
 class SetLayoutGuard(PlaceGuard):
-    """The set gives its elements in the same order, and so does what is made from it.
+    """The set gives its elements in the same order, and so do `pop` and what is made from it.
 
     It is made beside a `SetContentsGuard`. The places in the table of the set decide the order.
     """
@@ -207,7 +207,7 @@ class SetLayoutGuard(PlaceGuard):
     @classmethod
     def of(cls, source: Source, value: set[Any] | frozenset[Any]) -> SetLayoutGuard:
         layout = layout_of(value)
-        if len(set(layout[3::2])) < len(set_elements(value)):
+        if len(set(layout[4::2])) < len(set_elements(value)):
             raise GuardError(f"{source.text} has elements of the same hash")
         return cls((source,), layout)
 

@@ -4,8 +4,8 @@ they decide the order of everything that is made from the set.
 In:  a set or frozenset.
 Out: `layout_of`: numbers, read from the memory of the object as `native/guards/guard_checks.c` reads them.
 
-    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (elements and places that were left), then place and hash of
-    each
+    {8, 0}   ->   (7, 2, 0, 0, 8, 1, 0): mask, fill (elements and places that were left), the place where
+                  the next `pop` begins to search, then place and hash of each
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class _Set(ctypes.Structure):
         ("used", ctypes.c_ssize_t),
         ("mask", ctypes.c_ssize_t),
         ("table", ctypes.POINTER(_Entry)),
+        ("hash", ctypes.c_ssize_t),
+        ("finger", ctypes.c_ssize_t),
     )
 
 
@@ -35,4 +37,4 @@ def layout_of(value: set[Any] | frozenset[Any]) -> tuple[int, ...]:
     keys = set(map(id, set_elements(value)))
     entries = ((place, held.table[place]) for place in range(held.mask + 1))
     places = [(place, entry.hash) for place, entry in entries if entry.key in keys]
-    return (held.mask, held.fill, *(number for place in places for number in place))
+    return (held.mask, held.fill, held.finger, *(number for place in places for number in place))

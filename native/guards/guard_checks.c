@@ -96,7 +96,7 @@ int guard_check_set(PyObject *object, const int64_t *operands)
 /* The places in the table decide the order of the set and of everything that is made from it. */
 int guard_check_set_layout(PyObject *object, const int64_t *operands)
 {
-    enum { COUNT, MASK, FILL, ELEMENTS };
+    enum { COUNT, MASK, FILL, FINGER, ELEMENTS };
     Py_ssize_t position = 0;
     PyObject *item;
     Py_hash_t hash;
@@ -104,7 +104,8 @@ int guard_check_set_layout(PyObject *object, const int64_t *operands)
         return 0;
     }
     PySetObject *set = (PySetObject *)object;
-    if (set->mask != operands[MASK] || set->fill != operands[FILL] || 2 * set->used + 2 != operands[COUNT]) {
+    if (set->mask != operands[MASK] || set->fill != operands[FILL] || set->finger != operands[FINGER]
+        || 2 * set->used + 3 != operands[COUNT]) {
         return 0;
     }
     const int64_t *expected = operands + ELEMENTS;

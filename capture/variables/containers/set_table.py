@@ -40,6 +40,7 @@ class SetTable:
     def __init__(self, held: Any, origins: tuple[tuple[Source, Any], ...] = ()) -> None:
         self.held = held
         self.origins = origins
+        self.is_real = False  # `held` is the program's own set, not to be changed
 
     @classmethod
     def of_items(cls, make: Callable[[Iterable[Any]], Any], keys: Iterable[Any]) -> SetTable | None:
@@ -53,9 +54,10 @@ class SetTable:
             return None
         if not all(map(is_hashed_alike, keys)):
             return None
-        if source is None or isinstance(source, ConstantSource):
-            return cls(value)
-        return cls(value, ((source, value),))
+        constant = source is None or isinstance(source, ConstantSource)
+        made = cls(value, () if constant else ((source, value),))  # type: ignore[arg-type]
+        made.is_real = True
+        return made
 
     @classmethod
     def combined(cls, operation: Any, *tables: SetTable | None) -> SetTable | None:
@@ -76,6 +78,8 @@ class SetTable:
         return SetTable(self.held, (*self.origins, *(o for table in known for o in table.origins)))
 
     def pop(self) -> Any:
+        if self.is_real:
+            self.held, self.is_real = CLONE(self.held), False
         return self.held.pop()
 
     def guard_order(self, output: Output) -> bool:

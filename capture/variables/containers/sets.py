@@ -48,6 +48,8 @@ class SetVariable(Variable):
         self.table = table
         #: how many times items were added or removed, for iterators
         self.key_changes = 0
+        #: the items that the frame popped before it changed the set in any other way
+        self.popped: list[Any] = []
 
     def keys_version(self) -> Any:
         return self.key_changes
@@ -93,8 +95,6 @@ class SetVariable(Variable):
         """The items in Python's order."""
         if len(self.entries) < 2:
             return list(self.entries.values())
-        if self.source is not None and tx.output.side_effects.is_mutated(self):
-            raise GraphBreak("iterate", value=self)
         if self.table is None or not self.table.guard_order(tx.output):
             raise GraphBreak("iterate", value=self)
         return [self.entries[key] for key in self.table.held]
@@ -122,6 +122,10 @@ class SetVariable(Variable):
         return dict(self.entries)
 
     def replay_change(self, code: PythonCode, before: dict[Any, Variable]) -> None:
+        for _ in self.popped:  # where the next one begins depends on the pops before
+            code.call_object(set.pop, [self])
+            code.pop()
+        before = {name: item for name, item in before.items() if name not in self.popped}
         gone = [item for name, item in before.items() if name not in self.entries]
         for item in gone:
             code.call_object(set.discard, [self, item])
@@ -133,9 +137,12 @@ class SetVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         literals = all(type(item) is ConstantVariable for item in self.entries.values())
-        if self.table is not None and literals and not self.table.is_made_by_adding():
-            self.table.load_clone(code)
-            return
+        if self.table is not None and not self.table.is_made_by_adding():
+            if literals:
+                self.table.load_clone(code)
+                return
+            if self.popped:
+                raise GraphBreak("reconstruct", value=self)
         for key in self.entries if self.table is None else self.table.order_of_making():
             code.load(self.entries[key])
         code.build_set(len(self.entries))
@@ -275,18 +282,20 @@ def _set_remove(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
 
 
 def _set_pop(self: SetVariable, tx: Interpreter) -> Variable:
-    """`s.pop()`. No guard sees where a set was popped last, so an existing set breaks the graph."""
+    """`s.pop()`. The replay pops too, because each pop begins where the one before has ended."""
     if not self.entries:
         raise raise_new(KeyError, "pop from an empty set")
-    if len(self.entries) == 1:
+    if self.table is None and len(self.entries) == 1 and self.source is None:
         item = next(iter(self.entries.values()))
         _discard(self, tx, item)
         return item
-    if self.source is not None or self.table is None or not self.table.guard_order(tx.output):
+    if self.table is None or not self.table.guard_order(tx.output):
         raise GraphBreak("method", name="pop", value=self)
     tx.output.side_effects.will_mutate(self)
     self.key_changes += 1
-    return self.entries.pop(self.table.pop())
+    key = self.table.pop()
+    self.popped.append(key)
+    return self.entries.pop(key)
 
 
 def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
