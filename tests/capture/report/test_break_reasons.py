@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -51,6 +52,12 @@ def decides_on_an_item(x):
     y = x + 1
     n = int(y.sum())
     return y * 2 if n > 3 else y
+
+
+@meets("numpy_differs")
+def rounds_in_half_precision(x):
+    y = x + 1
+    return y * 2, np.arange(3, dtype=np.float16) * np.float16(0.1)
 
 
 @meets("call")
