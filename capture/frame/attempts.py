@@ -101,6 +101,8 @@ class Attempts:
     def _break_earlier(self, signal: Any, tx: RootTranslator) -> None:
         if not signal.stack:  # raised after the last instruction, or while the frame's values are rebuilt
             signal.stack.append(tx.frame_summary())
+        if signal.skips_frame and not self.settings.fullgraph:
+            raise SkipFrame(signal.text) from signal.without_frames()
         if self.expected is not None:
             self._expect_nothing()
             return

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, finalized
 from capture.variables.core.base import Deleted, Variable
-from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import is_literal
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.watch import Watch
@@ -41,6 +41,12 @@ def _held_before(owner: Any, name: str) -> Any:
         return owner
     except Unresolved:
         return None
+
+
+def check_end(value: Any) -> None:
+    """Leave the frame to Python if it may let go of an object with `__del__`, which Python calls at once."""
+    if lookup_type(type(value), "__del__") is not MISSING:
+        raise finalized(f"a {type(value).__name__} object")
 
 
 class SideEffects:
@@ -72,6 +78,9 @@ class SideEffects:
                 watch.note()
         if variable.source is None or key in self._mutated:
             return
+        for child in variable.children():
+            if child.source is not None:
+                check_end(getattr(child, "value", None))
         self._mutated[key] = variable
         self._before[key] = variable.snapshot()
 
@@ -107,6 +116,8 @@ class SideEffects:
 
     def store_attr(self, owner: Variable, name: str, value: Variable) -> None:
         """`owner.name = value` without running user code."""
+        if owner.source is not None and getattr(owner, "value", None) is not None:
+            check_end(_held_before(owner.value, name))  # type: ignore[attr-defined]
         self.will_mutate(owner)
         stores = self._attributes_of(owner)
         if isinstance(stores.get(name), Deleted):
@@ -136,11 +147,13 @@ class SideEffects:
         return self._attributes.get(id(owner), {}).get(name)
 
     def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
+        check_end(namespace.get(name))
         self._globals[id(namespace), name] = (namespace, value)
 
     def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
         """`held`: the global existed before the frame."""
         if held:
+            check_end(namespace.get(name))
             self._globals[id(namespace), name] = (namespace, Deleted())
         else:
             del self._globals[id(namespace), name]
@@ -166,15 +179,18 @@ class SideEffects:
         }
         return attributes | {GlobalSource(name).text for _, name in self._globals}
 
-    def may_release_objects(self) -> bool:
-        """Whether a write of the frame may release an object that holds others: no number, text or tensor."""
+    def may_release(self, target: Any) -> bool:
+        """Whether a write of the frame may release the object, or one that may hold it (no tensor)."""
         held: list[Any] = [namespace.get(name) for (_, name), (namespace, _) in self._globals.items()]
         for owner in self._mutated.values():
             value, names = getattr(owner, "value", None), self._attributes_of(owner)
             if value is None or not names:
                 return True
             held += [_held_before(value, name) for name in names]
-        return not all(isinstance_raw(value, torch.Tensor) or is_literal(value) for value in held)
+        return not all(
+            value is not target and (isinstance_raw(value, torch.Tensor) or is_literal(value))
+            for value in held
+        )
 
     def remember_class_source(self, variable: Variable, source: Source | None) -> None:
         self._class_sources[id(variable)] = (variable, source)

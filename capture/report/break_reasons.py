@@ -159,6 +159,8 @@ class GraphBreak(Retry):
         self.born: int | None = None
         #: Python then reads what only eager's own tensors have, so no backend compiles the graph before it
         self.wants_eager = False
+        #: the frame is left to Python as a whole: behind a break, objects of the frame would live longer
+        self.skips_frame = False
         #: innermost first; each frame adds its line when the signal passes it
         self.stack: list[traceback.FrameSummary] = []
         #: the same frames: code, number of finished instructions, index of the next instruction
@@ -180,6 +182,13 @@ class GraphBreak(Retry):
         return BreakReason(
             self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1])
         )
+
+
+def finalized(value: Any) -> GraphBreak:
+    """The signal for an object with `__del__`: Python calls that when the last reference goes."""
+    signal = GraphBreak("finalizer", value=value)
+    signal.skips_frame = True
+    return signal
 
 
 class SkipFrame(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, finalized
 from capture.variables.containers.named_tuple import overrides_sequence
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import MISSING, class_value, lookup_type
@@ -36,12 +36,12 @@ IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 def new_instance(tx: Interpreter, cls: ClassVariable) -> ObjectVariable:
     """`object.__new__(cls)`.
 
-    Breaks for a class with a finalizer, because the moment when it runs depends on the last reference.
+    Python runs the frame for a class with a finalizer, which it calls when the last reference goes.
     """
     for name in ("__new__", "__init__", "__del__"):
         tx.output.guarding.class_entry(cls, cls.cls, name)
     if lookup_type(cls.cls, "__del__") is not MISSING:
-        raise GraphBreak("finalizer", value=cls)
+        raise finalized(cls)
     if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises an error that names the missing methods
         raise GraphBreak("call", value=cls)
     result = ObjectVariable(cls.cls, output=tx.output)

@@ -72,7 +72,7 @@ def may_have_ended(tx: Interpreter, target: Any) -> bool:
         return False
     if id(target) in root.entry_values:
         return True
-    return not isinstance(target, dict) and tx.output.side_effects.may_release_objects()
+    return not isinstance(target, dict) and tx.output.side_effects.may_release(target)
 
 
 def _is_object(tx: Interpreter, variable: Variable | None, target: Any) -> bool:
@@ -130,5 +130,22 @@ def _weak_reference(tx: Interpreter, target: Variable, *callback: Variable) -> V
     target = tx.output.objects.resolve(realize(target))
     referable = isinstance(target, (TensorVariable, ObjectVariable))
     if callback or not referable or target.python_type().__weakrefoffset__ == 0:
-        raise GraphBreak("call", value="class ReferenceType")
+        raise _call_at_the_end("ReferenceType", target, callback)
     return NewWeakReference(tx, target)
+
+
+@rule(weakref.finalize)
+def _finalize(tx: Interpreter, target: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    raise _call_at_the_end("finalize", target, args)
+
+
+@rule(weakref.proxy)
+def _proxy(tx: Interpreter, target: Variable, *callback: Variable) -> Variable:
+    raise _call_at_the_end("proxy", target, callback)
+
+
+def _call_at_the_end(name: str, target: Variable, callbacks: tuple[Variable, ...]) -> GraphBreak:
+    """Python calls the callback when the last reference goes: at once, if the frame has made the object."""
+    signal = GraphBreak("call", value=f"class {name}")
+    signal.skips_frame = bool(callbacks) and target.source is None
+    return signal

@@ -173,12 +173,13 @@ class ForeignKey(ByIdentity):
 class IdentityKey:
     """Hash key of an `IdentityVariable`. It equals only the hash key of the `id` of the same object."""
 
-    __slots__ = ("hash", "number")
+    __slots__ = ("hash", "is_of_constant", "number")
 
     def __init__(self, number: IdentityVariable) -> None:
         owner = number.owner
         self.number = number
-        self.hash = hash(owner.as_constant()) if owner.is_constant() and not owner.mutable else id(owner)
+        self.is_of_constant = owner.is_constant() and not owner.mutable
+        self.hash = hash(owner.python_type()) if self.is_of_constant else id(owner)
 
     def __hash__(self) -> int:
         return self.hash
@@ -263,7 +264,7 @@ def objects_named(key: Any) -> Iterator[Variable]:
             yield from objects_named(part)
     elif isinstance(key, ByIdentity):
         yield key.variable
-    elif isinstance(key, IdentityKey):
+    elif isinstance(key, IdentityKey) and not key.is_of_constant:  # those are compared by `same_object`
         yield key.number.owner
 
 

@@ -121,6 +121,17 @@ def test_answers(kind: str, question: str) -> None:
         assert (type(found), found) == (type(expected), expected)
 
 
+@pytest.mark.filterwarnings("error::capture.report.errors.CaptureWarning")
+@pytest.mark.parametrize("kind", ["str", "float", "tuple", "thing"])
+def test_two_places_of_one_object_are_captured(kind: str) -> None:
+    def count(x, a, b):
+        return len({id(a): 1, id(b): 2}), x + 1
+
+    captured = capture.compile(count, backend="eager")
+    a, b = MAKERS[kind](), MAKERS[kind]()
+    assert [captured(X, *pair)[0] for pair in ((a, a), (a, b), (b, b), (b, a))] == [1, 2, 1, 2]
+
+
 def passed(x, value):
     return x + 1, value, [value]
 
