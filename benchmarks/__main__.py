@@ -8,6 +8,7 @@ import sys
 TOPICS = (
     "small_graphs",
     "compile_time",
+    "large_programs",
     "steady_state",
     "models",
     "output_memory",

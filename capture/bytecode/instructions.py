@@ -9,9 +9,11 @@ Out: `Decoded`: `instructions[i]`, and `handlers[i]`, the `Handler` of the inner
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from capture.bytecode.dialects import dialect
 
@@ -45,11 +47,41 @@ class Handler:
     lasti: bool
 
 
+T = TypeVar("T")
+
+
+class Later(Sequence[T]):
+    """The items of `first`, then those of `rest`, which are made by `move` when they are asked for."""
+
+    def __init__(self, first: Sequence[T], rest: Sequence[T], move: Callable[[T], T]) -> None:
+        self._first = first
+        self._rest = rest
+        self._move = move
+        self._made: dict[int, T] = {}
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._rest)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        made = self._made.get(index)
+        if made is None:
+            place = index if index >= 0 else index + len(self)
+            count = len(self._first)
+            made = self._first[place] if place < count else self._move(self._rest[place - count])
+            self._made[index] = made
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    code: CodeType
-    instructions: tuple[Instruction, ...]
-    handlers: tuple[Handler | None, ...]
+    instructions: Sequence[Instruction]
+    handlers: Sequence[Handler | None]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -58,28 +90,64 @@ def decode(code: CodeType) -> Decoded:
 
     A jump to such a part becomes a jump to the next instruction.
     """
+    prefix = _prefixes.get(code)
+    return _decode(code) if prefix is None else _behind_prefix(*prefix)
+
+
+#: code -> its beginning, the code that follows there, and the instruction in it to which the beginning jumps
+_prefixes: weakref.WeakKeyDictionary[CodeType, tuple[CodeType, CodeType, int]] = weakref.WeakKeyDictionary()
+
+
+def remember_prefix(code: CodeType, head: CodeType, rest: CodeType, target: int) -> None:
+    """`code` is `head` and then `rest`. Its instructions are not read anew, but those of `rest` moved."""
+    _prefixes[code] = head, rest, target
+
+
+def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:
+    raw = dialect.raw_instructions(head)
+    count = len(raw)
+    first = [_instruction(i, item, target + count, head.co_firstlineno) for i, item in enumerate(raw)]
+    decoded = decode(rest)
+
+    def moved(item: Instruction) -> Instruction:
+        jump = None if item.target is None else item.target + count
+        return replace(item, index=item.index + count, target=jump)
+
+    def moved_handler(item: Handler | None) -> Handler | None:
+        return None if item is None else replace(item, target=item.target + count)
+
+    no_handlers: list[Handler | None] = [None] * count
+    return Decoded(
+        Later(first, decoded.instructions, moved), Later(no_handlers, decoded.handlers, moved_handler)
+    )
+
+
+def _decode(code: CodeType) -> Decoded:
     raw = dialect.raw_instructions(code)
     offsets = [i.offset for i in raw]
     index_at = _index_by_offset(code, offsets)
     instructions = []
     line = code.co_firstlineno
     for index, item in enumerate(raw):
-        jump = item.opname in dialect.JUMPS
-        positions: tuple[Any, ...] = item.positions or (None, None, None, None)
         if item.positions is not None and item.positions.lineno is not None:
             line = item.positions.lineno
-        instructions.append(
-            Instruction(
-                index=index,
-                name=item.opname,
-                arg=item.arg,
-                value=item.argval,
-                target=index_at[item.argval] if jump else None,
-                line=line,
-                positions=tuple(positions),
-            )
-        )
-    return Decoded(code, tuple(instructions), _handlers(code, offsets, index_at))
+        target = index_at[item.argval] if item.opname in dialect.JUMPS else None
+        instructions.append(_instruction(index, item, target, line))
+    return Decoded(tuple(instructions), _handlers(code, offsets, index_at))
+
+
+def _instruction(index: int, item: Any, target: int | None, line: int) -> Instruction:
+    positions: tuple[Any, ...] = item.positions or (None, None, None, None)
+    jump = item.opname in dialect.JUMPS
+    return Instruction(
+        index=index,
+        name=item.opname,
+        arg=item.arg,
+        value=item.argval,
+        target=target if jump else None,
+        line=line,
+        positions=tuple(positions),
+    )
 
 
 def _index_by_offset(code: CodeType, offsets: list[int]) -> dict[int, int]:

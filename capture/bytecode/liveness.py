@@ -9,10 +9,11 @@ A resume function takes only these. A value that is dead at a graph break is nei
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from types import CodeType
 
 from capture.bytecode.dialects import dialect
-from capture.bytecode.instructions import Decoded, decode
+from capture.bytecode.instructions import Decoded, Instruction, decode
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:
@@ -29,31 +30,51 @@ def successors(decoded: Decoded, index: int) -> list[int]:
     return [i for i in result if i < len(decoded.instructions)]
 
 
+@dataclass(frozen=True)
+class _Live:
+    """For each instruction the names that are live before it: bit i is `names[i]`.
+
+    A large function has thousands of instructions and names. Sets of names would take gigabytes.
+    """
+
+    names: tuple[str, ...]
+    before: tuple[int, ...]
+
+
 @functools.lru_cache(maxsize=1024)
-def live_sets(code: CodeType) -> tuple[frozenset[str], ...]:
-    """For each instruction the names that are live before it: backward data flow to a fixed point."""
+def _live(code: CodeType) -> _Live:
+    """Backward data flow to a fixed point."""
     decoded = decode(code)
     count = len(decoded.instructions)
-    live: list[frozenset[str]] = [frozenset()] * count
+    bits: dict[str, int] = {}
+    effects = [_effect(instruction, bits) for instruction in decoded.instructions]
     following = [successors(decoded, i) for i in range(count)]
+    live = [0] * count
     changed = True
     while changed:
         changed = False
         for index in range(count - 1, -1, -1):
-            instruction = decoded.instructions[index]
-            after = (
-                frozenset().union(*(live[i] for i in following[index])) if following[index] else frozenset()
-            )
-            if instruction.name in dialect.WRITES_LOCAL:
-                after = after - {instruction.value}
-            elif instruction.name in dialect.READS_VARIABLE:
-                after = after | {instruction.value}
+            after = 0
+            for other in following[index]:
+                after |= live[other]
+            read, written = effects[index]
+            after = after & ~written | read
             if after != live[index]:
                 live[index] = after
                 changed = True
-    return tuple(live)
+    return _Live(tuple(bits), tuple(live))
+
+
+def _effect(instruction: Instruction, bits: dict[str, int]) -> tuple[int, int]:
+    """The bits of the names that the instruction reads and writes."""
+    reads = instruction.name in dialect.READS_VARIABLE
+    if not reads and instruction.name not in dialect.WRITES_LOCAL:
+        return 0, 0
+    bit = bits.setdefault(instruction.value, 1 << len(bits))
+    return (bit, 0) if reads else (0, bit)
 
 
 def live_names(code: CodeType, index: int) -> frozenset[str]:
-    sets = live_sets(code)
-    return sets[index] if index < len(sets) else frozenset()
+    live = _live(code)
+    before = live.before[index] if index < len(live.before) else 0
+    return frozenset(name for place, name in enumerate(live.names) if before >> place & 1)

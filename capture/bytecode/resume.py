@@ -26,7 +26,7 @@ from bytecode.instr import InstrLocation
 
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like
-from capture.bytecode.instructions import decode
+from capture.bytecode.instructions import decode, remember_prefix
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
 
@@ -86,13 +86,20 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if owner is not None:
         arguments = [OWNER if is_cell else owner, *(a for a in arguments if a != owner)]
     flags = original.co_flags & ~(CO_VARARGS | CO_VARKEYWORDS)
+    size = original.co_stacksize + len(stack) + 2
+    prefixed = dialect.with_prefix(original, prologue, arguments, target, size, flags)
+    if prefixed is not None:
+        code, head = prefixed
+        remember_prefix(code, head, original, target)
+        _points[code] = ResumePoint(original, len(prologue))
+        return code
     items = [*prologue, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
     result.freevars = list(cell_names(original))
     result.cellvars = []
     cut_far_places(result)
     code = result.to_code(
-        stacksize=original.co_stacksize + len(stack) + 2,
+        stacksize=size,
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )

@@ -188,8 +188,9 @@ class Placeholders:
     def finish(self) -> None:
         """Remove the placeholders that no node reads."""
         used = self.used()
+        kept = set(map(id, used))
         for item in self.all:
-            if item not in used:
+            if id(item) not in kept:
                 self.graph.erase_node(item.node)
         self.all = used
         self._finished = True

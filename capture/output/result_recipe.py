@@ -32,7 +32,7 @@ class Recipe:
     def __init__(self, output_graph: OutputGraph) -> None:
         self.output_graph = output_graph
         self.program: list[tuple[str, Any]] = []
-        self.outputs: list[torch.fx.Node] = []
+        self._places: dict[torch.fx.Node, int] = {}
         self._containers: set[int] = set()
 
     def add(self, variable: Variable) -> bool:
@@ -52,10 +52,13 @@ class Recipe:
         return True
 
     def output(self, node: torch.fx.Node) -> bool:
-        if node not in self.outputs:
-            self.outputs.append(node)
-        self.program.append(("out", self.outputs.index(node)))
+        self.program.append(("out", self._places.setdefault(node, len(self._places))))
         return True
+
+    @property
+    def outputs(self) -> list[torch.fx.Node]:
+        """The nodes whose results the recipe takes."""
+        return list(self._places)
 
     def container(self, variable: Variable, items: Sequence[Variable], kind: str, operand: Any) -> bool:
         """A new tuple, list or dict of `items`. A recipe can't put one object into two places."""
@@ -70,11 +73,13 @@ class Recipe:
     def numbered(self, inputs: list[Source]) -> tuple[tuple[Any, ...], list[Source]]:
         """The program with numbers in place of sources, and all slots: the graph's inputs come first."""
         slots = list(inputs)
+        places = {source: place for place, source in reversed([*enumerate(slots)])}
         for kind, operand in self.program:
-            if kind == "slot" and operand not in slots:
+            if kind == "slot" and operand not in places:
+                places[operand] = len(slots)
                 slots.append(operand)
         program = tuple(
-            (kind, slots.index(operand) if kind == "slot" else operand) for kind, operand in self.program
+            (kind, places[operand] if kind == "slot" else operand) for kind, operand in self.program
         )
         return program, slots
 

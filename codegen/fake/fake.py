@@ -105,6 +105,12 @@ class FakeMode(FakeTensorMode):
         self.has_drawn = False  # whether an operator drew random numbers
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
+        self._avoids_devices: bool = FakeTensorMode.avoid_device_init.fget(self)  # type: ignore[attr-defined]
+
+    @property
+    def avoid_device_init(self) -> bool:
+        """Asked at each entry of the mode, thus for each operation: torch looks for the drivers each time."""
+        return self._avoids_devices
 
     def forget_tensors(self) -> None:
         """Forgets which real tensors the fake ones stand for.

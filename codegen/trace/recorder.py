@@ -62,6 +62,8 @@ class Recorder(TorchDispatchMode):
         self.memories = Memories(self.emit)
         #: id of a tensor -> its record, which keeps the tensor alive, so that the id is not reused
         self.tracked: dict[int, Tracked] = {}
+        #: id of a tensor -> the nodes that have it as their value, or in it
+        self.holders: dict[int, list[fx.Node]] = {}
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
         #: whether the call was made under autocast; inside of the call torch reports that it is off
@@ -76,7 +78,7 @@ class Recorder(TorchDispatchMode):
     def placeholder(self, name: str, value: Any) -> fx.Node:
         """A new input of the graph; a tensor is tracked."""
         node = self.graph.placeholder(name)
-        node.meta["val"] = value
+        self.set_value(node, value)
         if isinstance(value, torch.Tensor):
             self.tracked[id(value)] = Tracked(value, node, Memory(placeholder=node))
         return node
@@ -89,7 +91,7 @@ class Recorder(TorchDispatchMode):
         name = f"constant_{len(self.constants)}"
         self.root.register_buffer(name, tensor)
         node = self.graph.get_attr(name)
-        node.meta["val"] = fake
+        self.set_value(node, fake)
         self.constants[id(tensor)] = node
         return node
 
@@ -125,8 +127,13 @@ class Recorder(TorchDispatchMode):
         if self.mode.shape_env is not None:
             args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
         node = self.graph.create_node("call_function", func, args, kwargs)
-        node.meta["val"] = value
+        self.set_value(node, value)
         return node
+
+    def set_value(self, node: fx.Node, value: Any) -> None:
+        node.meta["val"] = value
+        for tensor in tensors_in([value]):
+            self.holders.setdefault(id(tensor), []).append(node)
 
     # --- calls
 
@@ -408,8 +415,8 @@ class Recorder(TorchDispatchMode):
         twin = run_rule(self.mode, aten.alias.default, (tensor,), {})
         former.tensor = twin
         self.tracked[id(twin)] = former
-        for node in self.graph.nodes:  # earlier nodes have the former layout
-            node.meta["val"] = with_twin(node.meta.get("val"), tensor, twin)
+        for node in self.holders.pop(id(tensor), ()):  # earlier nodes have the former layout
+            self.set_value(node, with_twin(node.meta["val"], tensor, twin))
         if functional is aten.detach.default:
             self.track_view(tensor, self.memories.current(former), former, None)
             return run_rule(self.mode, func, args, kwargs)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
 
+from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
 from capture.bytecode.emit import Emission, held_constant
 from capture.bytecode.stack_items import NULL, VALUE
 

@@ -1,0 +1,168 @@
+"""Instructions in front of existing code, whose own bytes stay as they are but for the places of locals.
+
+In:  a code object; new first instructions, which jump over its own ones; the names of the arguments.
+Out: the new code object, and its beginning alone. Cells are free variables in it, because the caller gives
+     them. None where a local would need an instruction of another length: then the library `bytecode` has to
+     write the whole code.
+
+    with_prefix(f, [RESUME; LOAD_FAST x; JUMP_FORWARD], ("x",), 12)    ->    those, then all of f
+
+A jump in 3.11 says how far it goes, so the old ones stay right. A large function with many graph breaks has
+many such copies of its code, and the library takes a thousand times longer for each.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from bytecode import Instr
+
+from capture.bytecode.emit import HeldObject
+
+UNIT = 2  # bytes of an instruction without its cache
+_EXTENDED = dis.EXTENDED_ARG
+_CACHES: Sequence[int] = dis._inline_cache_entries  # type: ignore[attr-defined]
+_LOCALS = frozenset((*dis.haslocal, *dis.hasfree))  # their operand is a place among locals and cells
+_WITHOUT_COLUMN = 13  # the kind of an entry of the line table
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """begins: for each instruction the byte at which it begins, with what extends its operand.
+    places: (byte of the operand, place of the local), for each use of a local.
+    """
+
+    begins: tuple[int, ...]
+    places: tuple[tuple[int, int], ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _layout(code: CodeType) -> _Layout:
+    text = code.co_code
+    begins, places = [], []
+    at, begin, above = 0, 0, 0
+    while at < len(text):
+        number = text[at]
+        if number == _EXTENDED:
+            above = (above | text[at + 1]) << 8
+            at += UNIT
+            continue
+        begins.append(begin)
+        if number in _LOCALS:
+            places.append((at + 1, above | text[at + 1]))
+        at += UNIT * (1 + _CACHES[number])
+        begin, above = at, 0
+    return _Layout(tuple(begins), tuple(places))
+
+
+def with_prefix(
+    original: CodeType, items: Sequence[Instr], arguments: Sequence[str], target: int, stack: int, flags: int
+) -> tuple[CodeType, CodeType] | None:
+    """The last item is a jump to instruction `target` of the original. `stack`: the size of the stack."""
+    cells = (*original.co_freevars, *original.co_cellvars)
+    known = {*arguments, *cells}
+    names = (*arguments, *(name for name in original.co_varnames if name not in known))
+    layout = _layout(original)
+    body = _with_places(original, layout, (*names, *cells))
+    if body is None or len(known) < len(arguments) + len(cells):
+        return None
+    writer = _Writer(original, names)
+    for item in items[:-1]:
+        writer.add(item)
+    writer.add_word(items[-1].opcode, layout.begins[target] // UNIT)
+    code = original.replace(
+        co_code=bytes(writer.text) + body,
+        co_argcount=len(arguments),
+        co_posonlyargcount=0,
+        co_kwonlyargcount=0,
+        co_nlocals=len(names),
+        co_varnames=names,
+        co_freevars=cells,
+        co_cellvars=(),
+        co_consts=tuple(writer.constants),
+        co_names=tuple(writer.names),
+        co_stacksize=stack,
+        co_flags=flags,
+        co_linetable=writer.lines() + original.co_linetable,
+        co_exceptiontable=_moved_table(original, len(writer.text) // UNIT),
+    )
+    head = code.replace(co_code=bytes(writer.text), co_linetable=writer.lines(), co_exceptiontable=b"")
+    return code, head
+
+
+def _with_places(original: CodeType, layout: _Layout, names: Sequence[str]) -> bytes | None:
+    """The instructions of the original, for locals and cells in the order of `names`."""
+    place_of = {name: place for place, name in enumerate(names)}
+    own_cells = (name for name in original.co_cellvars if name not in original.co_varnames)
+    moved = [place_of[name] for name in (*original.co_varnames, *own_cells, *original.co_freevars)]
+    text = bytearray(original.co_code)
+    for at, place in layout.places:
+        new = moved[place]
+        text[at] = new & 255
+        if new > 255 or place > 255:
+            if max(new, place) > 65535 or at < 3 or text[at - 3] != _EXTENDED:
+                return None
+            text[at - 2] = new >> 8
+    return bytes(text)
+
+
+class _Writer:
+    """Instructions as bytes. Constants and names are those of the original, and then new ones."""
+
+    def __init__(self, original: CodeType, variables: Sequence[str]) -> None:
+        self.text = bytearray()
+        self.constants = list(original.co_consts)
+        self.names = list(original.co_names)
+        self.variables = {name: place for place, name in enumerate(variables)}
+
+    def add(self, item: Instr) -> None:
+        operand: Any = item.arg if item.require_arg() else 0
+        if item.opcode in dis.haslocal:
+            operand = self.variables[operand]
+        elif item.opcode in dis.hasconst:
+            self.constants.append(operand.value if isinstance(operand, HeldObject) else operand)
+            operand = len(self.constants) - 1
+        elif item.opcode in dis.hasname:
+            self.names.append(operand)
+            operand = len(self.names) - 1
+        self.add_word(item.opcode, operand)
+
+    def add_word(self, number: int, operand: int) -> None:
+        for shift in (24, 16, 8):
+            if operand >> shift:
+                self.text += bytes((_EXTENDED, (operand >> shift) & 255))
+        self.text += bytes((number, operand & 255))
+        self.text += bytes(UNIT * _CACHES[number])
+
+    def lines(self) -> bytes:
+        """All have the first line of the function, and no columns."""
+        units = len(self.text) // UNIT
+        full, rest = divmod(units, 8)
+        lengths = [8] * full + ([rest] if rest else [])
+        return b"".join(bytes((0x80 | _WITHOUT_COLUMN << 3 | length - 1, 0)) for length in lengths)
+
+
+def _moved_table(original: CodeType, units: int) -> bytes:
+    """The exception table for instructions that begin `units` later."""
+    table = bytearray()
+    for entry in dis._parse_exception_table(original):  # type: ignore[attr-defined]
+        begin, target = entry.start // UNIT + units, entry.target // UNIT + units
+        numbers = (begin, (entry.end - entry.start) // UNIT, target, entry.depth << 1 | entry.lasti)
+        for index, number in enumerate(numbers):
+            digits = list(_digits(number))
+            digits[0] |= 0x80 if index == 0 else 0
+            table += bytes(digits)
+    return bytes(table)
+
+
+def _digits(number: int) -> Iterator[int]:
+    """Six bits a byte, the highest first; all but the last byte say that another follows."""
+    shift = 6 * max(0, (number.bit_length() - 1) // 6)
+    for place in range(shift, 0, -6):
+        yield 0x40 | (number >> place) & 63
+    yield number & 63
