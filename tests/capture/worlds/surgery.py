@@ -202,6 +202,7 @@ FORWARDS = [
      None, lambda m: delattr(m, "forward")),
     ("a_module_as_forward", block, None, lambda m: m.__dict__.__setitem__("forward", m.a)),
     ("call_of_the_class", block, None, lambda m: setattr(type(m), "__call__", lambda s, x: s.a(x))),
+    ("call_impl_of_the_instance", block, None, lambda m: m.__dict__.__setitem__("_call_impl", lambda x: x)),
     ("constant_of_the_base", block, None, lambda m: setattr(type(m).__base__, "scale", 4.0)),
     ("constant_of_the_instance", block, None, lambda m: setattr(m, "scale", 4.0)),
     ("property_over_a_constant", block, None,
