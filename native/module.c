@@ -27,6 +27,7 @@ static int init_parts(PyObject *module)
         {"frame", init_frame},
         {"code_entries", init_code_entries},
         {"eval_frame", init_eval_frame},
+        {"patience", init_patience},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
     };

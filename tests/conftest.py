@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Not the user's folder. The processes of one run share it, and `make clean` removes it.
 os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
+# Tests call a function once and look at its graph.
+os.environ.setdefault("CAPTURE_WHEN", "first")
 
 #: Folders, modules and tests that `make quick` leaves out. They train, they start a process of Python, they
 #: compile whole programs or they run a program very often. Sweeps carry the mark `sweep` in their modules.

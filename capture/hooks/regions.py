@@ -23,6 +23,7 @@ import _capture
 from capture.hooks import switch
 from capture.hooks.converters import converter_for
 from capture.policy import stance
+from capture.policy.patience import patient
 from capture.report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,14 +54,21 @@ class Region:
         self.settings = settings
 
     def state(self) -> switch.HookState:
-        """The hook state of a thread inside this region."""
+        """The hook state of a thread inside this region, for calls that the user asks to capture."""
         if self.settings is None or self.hook is None:
             return switch.OFF
         converter, key = without_capture(converter_for)(self.settings)  # it asks options for their hash
         return switch.HookState(self.hook, converter, key)
 
+    def state_of_block(self) -> switch.HookState:
+        """The same for a block, in which not everything pays."""
+        state = self.state()
+        if state.hook != "pep523" or self.settings is None:
+            return state
+        return state._replace(converter=patient(state.converter, self.settings))
+
     def __enter__(self) -> Region:
-        inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state()
+        inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
         before = switch.switch(inside)
         _open.stack.append((self, before))
         return self

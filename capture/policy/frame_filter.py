@@ -178,6 +178,8 @@ def _why_not_from_there(code: CodeType) -> str | None:
     return None
 
 
+#: names of the code objects of comprehensions and generator expressions
+COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 #: builtins with which a function reads its own frame: the default evaluator must run such a frame
 READS_FRAME = frozenset(("eval", "exec"))
 #: the same for attributes and imported functions

@@ -54,6 +54,12 @@ class Config:
     `nonzero`, `unique`). Under fullgraph=True they always stay in the graph.
     """
 
+    when: str = "hot"
+    """When frames in a block of `enable()` are captured. "hot": once Python has spent a good share of the
+    capture's cost in them. "first": at the first call. What `compile`, `explain`, `fullgraph=True` and other
+    backends than "llvm" capture, they capture at the first call.
+    """
+
     inline_depth: int = 64
     """How deep calls are inlined."""
 
@@ -86,6 +92,8 @@ class Config:
             raise ConfigError(f"config has no setting {name!r}: {did_you_mean(name, _TYPES)}")
         if not _fits(value, _TYPES[name]):
             raise ConfigError(f"config.{name} is {_describe_type(_TYPES[name])}, not {value!r}")
+        if name in CHOICES and value not in CHOICES[name]:
+            raise ConfigError(f"config.{name} is {' or '.join(map(repr, CHOICES[name]))}, not {value!r}")
         if type(value) is int and value < 0:
             raise ConfigError(f"config.{name} can't be negative: {value}")
         super().__setattr__(name, value)
@@ -116,6 +124,9 @@ class Config:
             if text is not None:
                 setattr(self, name, _parse(name, text, kind))
 
+
+#: the values of settings that have few
+CHOICES = {"when": ("hot", "first")}
 
 _TYPES: dict[str, Any] = {}  # filled below: name -> the types that a value may have
 _TYPES.update(

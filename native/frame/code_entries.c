@@ -35,6 +35,7 @@ static void drop_all_entries(CodeState *state)
     state->entries = NULL;
     state->count = state->capacity = state->max_slots = state->added = state->in_a_row = 0;
     state->usual = NULL;
+    state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
     release_entries(entries, count);
 }
 
@@ -54,7 +55,7 @@ static void free_state(void *extra)
     PyErr_Restore(type, value, traceback);
 }
 
-static CodeState *ensure_state(PyCodeObject *code)
+CodeState *ensure_code_state(PyCodeObject *code)
 {
     CodeState *state = code_state(code);
     if (state != NULL) {
@@ -203,7 +204,7 @@ static int reserve(CodeState *state)
 
 static int mark_output(Entry *entry)
 {
-    CodeState *state = entry->code == NULL ? NULL : ensure_state(entry->code);
+    CodeState *state = entry->code == NULL ? NULL : ensure_code_state(entry->code);
     if (state != NULL) {
         state->marks |= CODE_OUTPUT;
     }
@@ -222,7 +223,7 @@ static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t n
                             "add_entry: %R is a generator or coroutine, the frame hook never runs those",
                             code);
     }
-    CodeState *state = ensure_state(code);
+    CodeState *state = ensure_code_state(code);
     if (state == NULL || mark_output(entry) < 0 || reserve(state) < 0) {
         return NULL;
     }
@@ -301,7 +302,7 @@ static PyObject *clear_entries(PyObject *module, PyObject *object)
 static PyObject *set_mark(PyObject *object, const char *function, unsigned mark)
 {
     PyCodeObject *code = as_code(object, function);
-    CodeState *state = code == NULL ? NULL : ensure_state(code);
+    CodeState *state = code == NULL ? NULL : ensure_code_state(code);
     if (state == NULL) {
         return NULL;
     }
@@ -355,7 +356,8 @@ static PyObject *is_resume(PyObject *module, PyObject *object)
 /* A dying code object has no references, and nobody may give it new ones. */
 static int is_listed(const CodeState *state)
 {
-    return (state->added > 0 || (state->marks & CODE_SKIPPED)) && Py_REFCNT(state->code) > 0;
+    const int known = state->added > 0 || (state->marks & CODE_SKIPPED) || state->cold.kind != KIND_UNKNOWN;
+    return known && Py_REFCNT(state->code) > 0;
 }
 
 static PyObject *all_codes(PyObject *module, PyObject *ignored)
@@ -400,7 +402,8 @@ static PyMethodDef functions[] = {
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},
     {"is_resume", is_resume, METH_O, "is_resume(code) -> bool."},
     {"all_codes", all_codes, METH_NOARGS,
-     "all_codes() -> list of the code objects that hold or held entries, or have a skip mark."},
+     "all_codes() -> list of the code objects that hold or held entries, or have a skip mark, or ran "
+     "under a Patience."},
     {NULL, NULL, 0, NULL},
 };
 

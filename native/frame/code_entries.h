@@ -14,6 +14,25 @@ enum {
     CODE_OUTPUT = 4, /* the code of an entry: the default evaluator runs it */
 };
 
+/* What Python has to run before a frame is worth a capture depends on the kind of its code (patience.c). */
+enum CodeKind {
+    KIND_UNKNOWN,
+    KIND_STRAIGHT, /* no loop */
+    KIND_LOOP,     /* a loop: it may drive a program */
+    KIND_FORWARD,  /* the forward function of a module, with or without a loop */
+    KIND_NEVER,    /* not worth a capture, however often it runs */
+    KIND_ASK,      /* the callback decides at the first frame */
+};
+
+/* The frames of a code object that Python ran while it had no entry. */
+typedef struct {
+    enum CodeKind kind;
+    int wanted; /* a capture of it is worth more than that of its callee, which is hot */
+    Py_ssize_t runs;
+    long long ns;
+    long long units; /* code units of the frames, and of the cold frames below them */
+} ColdRuns;
+
 typedef struct CodeState {
     struct CodeState *next, *previous; /* the list of all states, for all_codes() */
     PyCodeObject *code;                /* borrowed: the code object owns this */
@@ -25,6 +44,7 @@ typedef struct CodeState {
     Entry *usual; /* borrowed: the last frame's entry, if it leaves frames to Python and its guards need not
                      run each time; else NULL */
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
+    ColdRuns cold;
     Entry **entries;
 } CodeState;
 
@@ -46,6 +66,9 @@ static inline Entry *code_state_usual(const CodeState *state, PyObject *key)
     const int sure = state->in_a_row >= MANY_LEFT && state->in_a_row % PROBE_EVERY != 0;
     return sure && state->usual->key == key ? state->usual : NULL;
 }
+
+/* Borrowed, or NULL with an exception. */
+CodeState *ensure_code_state(PyCodeObject *code);
 
 /* The first entry of that key whose guards hold (borrowed), or NULL; it moves to the front. The guards of the
  * usual entry need not run. `slots` has room for max_slots. */

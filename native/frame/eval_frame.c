@@ -10,6 +10,7 @@
  *     an entry that is unhooked                           ->  default evaluator, without callbacks below
  *     no entry's guards hold                              ->  callback(Frame): it returns an entry, or None
  *                                                            for the default evaluator
+ *     no entry, and the callback is a Patience            ->  the same, once frames of the code are hot
  *
  * While a trace or profile function is set, no entry runs: it sees the lines of the program as they are. */
 
@@ -20,6 +21,7 @@
 #include "frame/continuation.h"
 #include "frame/entry.h"
 #include "frame/frame.h"
+#include "frame/patience.h"
 #include "frame/pyversion.h"
 #include "frame/thread_hook.h"
 
@@ -199,6 +201,15 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
     /* No callback during somebody's error handling, or while the interpreter empties its modules. */
     if (PyErr_Occurred() || interpreter_is_finalizing()) {
         return eval_default(tstate, frame, 0);
+    }
+    if (is_patience(hook->callback)) {
+        CodeState *waiting = ensure_code_state(code);
+        const int over = waiting == NULL      ? -1
+                         : waiting->count > 0 ? 1
+                                              : patience_is_over(hook->callback, tstate, hook, waiting);
+        if (over <= 0) {
+            return over < 0 ? NULL : patience_run_cold(tstate, frame, hook, waiting);
+        }
     }
     PyObject *answer = ask_callback(tstate, code, hook, &state);
     if (answer == NULL) {

@@ -18,6 +18,18 @@ static inline PyCodeObject *frame_code(const InterpreterFrame *frame)
     return frame->f_code;
 }
 
+/* The innermost frame that has begun, or NULL: the caller of a frame that the hook sees. */
+static inline InterpreterFrame *thread_frame(const PyThreadState *tstate)
+{
+    return tstate->cframe->current_frame;
+}
+
+/* The caller of a frame that has begun, or NULL. */
+static inline InterpreterFrame *frame_caller(const InterpreterFrame *frame)
+{
+    return frame->previous;
+}
+
 /* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
 static inline FrameState frame_state(const InterpreterFrame *frame)
 {

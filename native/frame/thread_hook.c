@@ -125,6 +125,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->callback = hook->key = NULL;
     hook->suspended = 0;
     hook->handover = NULL;
+    hook->blocking = BLOCKS_NOTHING;
+    hook->units = 0;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {
@@ -140,6 +142,9 @@ static ThreadHook *ensure_thread_hook(void)
 static void exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
 {
     PyObject *old_callback = hook->callback, *old_key = hook->key;
+    if (hook->callback != *callback) {
+        hook->blocking = BLOCKS_NOTHING; /* a cold frame under another callback keeps nobody back */
+    }
     hook->callback = *callback;
     hook->key = *key;
     hooked_threads += (hook->callback != NULL) - (old_callback != NULL);

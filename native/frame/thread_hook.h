@@ -14,12 +14,17 @@ typedef struct {
     Py_ssize_t count;
 } Handover;
 
+/* What a cold frame keeps from being captured below it (patience.c). */
+enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO };
+
 typedef struct {
     PyObject_HEAD
     PyObject *callback; /* NULL: nobody sees the frames of this thread */
     PyObject *key;
     int suspended;      /* > 0 while the callback runs */
     Handover *handover; /* NULL, or waiting for the frame of its function */
+    enum Blocking blocking;
+    unsigned long long units; /* code units of all cold frames */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

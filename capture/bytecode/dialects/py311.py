@@ -32,6 +32,9 @@ FOLDED = frozenset(("CACHE", "EXTENDED_ARG"))
 JUMPS = frozenset(dis.opname[number] for number in (*dis.hasjrel, *dis.hasjabs))
 ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"))
 
+#: each loop ends with one
+JUMPS_BACK = frozenset(name for name in dis.opmap if "JUMP_BACKWARD" in name)
+
 RETURNS = frozenset(("RETURN_VALUE",))
 RAISES = frozenset(("RAISE_VARARGS",))
 RERAISES = frozenset(("RERAISE",))

@@ -1,0 +1,74 @@
+"""When a frame is worth a capture: at its first call, or once it is hot.
+
+In:  the converter of a block, `config.when`.
+Out: the converter itself, or a `_capture.Patience` around it.
+
+    with enable(): train()     what runs once is left to Python; what runs again and again is captured
+    compile(model)             captured at the first call: the user says that it pays
+
+A capture costs as much as hundreds of calls of a small model. `_capture.Patience` compares the time that
+Python has spent in frames of a code object with the cost of their capture, which grows with their bytecode.
+It needs the kind of each code object.
+"""
+
+from __future__ import annotations
+
+import dis
+from enum import IntEnum
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import _capture
+
+from capture.bytecode.dialects import py311
+from capture.policy import frame_filter
+from capture.report.config import config
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+
+#: Interpreting a code unit and compiling what comes of it costs about 30 us. A frame is captured after a
+#: quarter of that: programs that have repeated a step go on, as a rule, for much longer.
+UNIT_NS = 7_500
+#: No capture is cheaper than four times this.
+LEAST_NS = 2_000_000
+
+_JUMPS_BACK = frozenset(dis.opmap[name] for name in py311.JUMPS_BACK)
+
+
+class Kind(IntEnum):
+    """`enum CodeKind` of native/frame/code_entries.h."""
+
+    STRAIGHT = 1
+    LOOP = 2
+    FORWARD = 3
+    NEVER = 4
+    ASK = 5
+
+
+def kind(code: CodeType) -> Kind:
+    """What a frame of this code probably is. A wrong guess costs time and nothing else."""
+    if frame_filter.why_not_captured(code) is not None:
+        return Kind.ASK  # the converter marks it
+    if code.co_name == "__init__":
+        return Kind.NEVER
+    if code.co_name == "forward":
+        return Kind.FORWARD
+    return Kind.LOOP if _has_loop(code) else Kind.STRAIGHT
+
+
+def _has_loop(code: CodeType) -> bool:
+    """Whether it has a loop. Before Python 3.12 a comprehension is a function of its own."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    comprehensions = (const for const in inner if const.co_name in frame_filter.COMPREHENSIONS)
+    return not _JUMPS_BACK.isdisjoint(code.co_code[::2]) or any(map(_has_loop, comprehensions))
+
+
+def patient(converter: Any, settings: CaptureSettings) -> Any:
+    """The callback of a block. Only native code has to pay: other backends get all graphs at once, and so does
+    `explain` (its settings have a tag).
+    """
+    asked_for = settings.fullgraph or settings.backend_name != "llvm" or settings.tag is not None
+    if config.when == "first" or asked_for:
+        return converter
+    return _capture.Patience(converter, kind, unit_ns=UNIT_NS, least_ns=LEAST_NS)

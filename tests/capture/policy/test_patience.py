@@ -1,0 +1,135 @@
+"""What a block captures, and when."""
+
+from __future__ import annotations
+
+import _capture
+import pytest
+import torch
+
+import capture
+from capture.policy.patience import Kind, kind
+from capture.report.counters import counters
+from capture.report.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def hot():
+    capture.reset()
+    with capture.config.patch(when="hot"):
+        yield
+
+
+class Block(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.linear = torch.nn.Linear(size, size)
+
+    def forward(self, x):
+        return x + torch.relu(self.linear(x))
+
+
+class Model(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList([Block(size) for _ in range(4)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def step(model, x):
+    return model(x).pow(2).sum()
+
+
+def train(model, steps, x):
+    return [step(model, x) for _ in range(steps)]
+
+
+def captured(code):
+    return [entry for entry in _capture.entries(code) if entry.code is not None or entry.graph is not None]
+
+
+def test_the_step_that_repeats_is_captured_as_a_whole():
+    """Not what runs once around it, and not the parts that it repeats."""
+    torch.manual_seed(0)
+    x = torch.randn(256, 256)
+    model = Model(256)
+    expected = train(model, 10, x)
+    with capture.enable():
+        torch.testing.assert_close(train(model, 10, x), expected)
+    assert captured(step.__code__)
+    for cold in (train, Model.forward, Block.forward, Model.__init__, Block.__init__):
+        assert not captured(cold.__code__), cold
+    assert counters["graphs"]["compiled"] == 1
+
+
+def test_what_runs_once_is_not_captured():
+    def once(x):
+        return torch.sin(x) * 2
+
+    with capture.enable():
+        once(torch.ones(3))
+    assert not counters["graphs"] and not counters["frames"]
+
+
+@pytest.mark.parametrize("settings", [{"backend": "eager"}, {"fullgraph": True}])
+def test_the_first_call_where_the_user_asks_for_it(settings):
+    def f(x):
+        return torch.sin(x) * 2
+
+    with capture.enable(**settings):
+        f(torch.ones(3))
+    assert counters["graphs"]["compiled"] == 1
+
+
+def test_compile_and_explain_take_the_first_call():
+    def f(x):
+        return torch.sin(x) * 2
+
+    with capture.enable():
+        assert capture.explain(f)(torch.ones(3)).graph_count == 1
+        capture.compile(f)(torch.ones(3))
+    assert counters["graphs"]["compiled"] == 2
+
+
+def test_first():
+    def f(x):
+        return torch.sin(x) * 2
+
+    with capture.config.patch(when="first"), capture.enable():
+        f(torch.ones(3))
+    assert counters["graphs"]["compiled"] == 1
+
+
+def test_reset_makes_everything_cold():
+    def f(x):
+        return torch.sin(x) * 2
+
+    with capture.enable():
+        f(torch.ones(3))
+        capture.reset()
+        f(torch.ones(3))
+    assert not counters["graphs"]
+
+
+def test_kinds():
+    def straight(x):
+        return x if x else -x
+
+    def loop(x):
+        while x:
+            x -= 1
+
+    assert kind(straight.__code__) is Kind.STRAIGHT
+    assert kind(loop.__code__) is Kind.LOOP
+    assert kind(train.__code__) is Kind.LOOP  # in a comprehension
+    assert kind(Model.forward.__code__) is Kind.FORWARD
+    assert kind(Model.__init__.__code__) is Kind.NEVER
+    assert kind(torch.nn.Module._call_impl.__code__) is Kind.ASK
+
+
+def test_the_setting_is_checked():
+    with pytest.raises(ConfigError, match="config.when is 'hot' or 'first', not 'later'"):
+        capture.config.when = "later"
