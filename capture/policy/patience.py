@@ -65,8 +65,8 @@ def _has_loop(code: CodeType) -> bool:
 
 
 def patient(converter: Any, settings: CaptureSettings) -> Any:
-    """The callback of a block. Only native code has to pay: other backends get all graphs at once, and so does
-    `explain` (its settings have a tag).
+    """The callback of a block. Only native code has to pay: other backends get all graphs at once. So does
+    `explain`, whose settings have a tag.
     """
     asked_for = settings.fullgraph or settings.backend_name != "llvm" or settings.tag is not None
     if config.when == "first" or asked_for:

@@ -1,0 +1,35 @@
+"""The table of programs.
+
+In:  `@program(steps=60)` on a function `run(tick, steps)`.
+Out: `PROGRAMS`: name -> Program. Importing `benchmarks.programs.all_programs` fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Tick = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Program:
+    """`run(tick, steps)` calls `tick(loss)` `steps` times, and returns the tensors that it has trained."""
+
+    name: str
+    run: Callable[[Tick, int], Iterable[torch.Tensor]]
+    steps: int
+
+
+PROGRAMS: dict[str, Program] = {}
+
+
+def program(steps: int) -> Callable[[Any], Any]:
+    def register(run: Any) -> Any:
+        PROGRAMS[run.__name__] = Program(run.__name__, run, steps)
+        return run
+
+    return register
