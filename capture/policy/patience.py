@@ -33,6 +33,8 @@ UNIT_NS = 7_500
 #: No capture is cheaper than four times this.
 LEAST_NS = 2_000_000
 
+#: the file name of the functions that import modules
+IMPORTS = "<frozen importlib._bootstrap>"
 _JUMPS_BACK = frozenset(dis.opmap[name] for name in py311.JUMPS_BACK)
 
 
@@ -44,10 +46,13 @@ class Kind(IntEnum):
     FORWARD = 3
     NEVER = 4
     ASK = 5
+    ONCE = 6
 
 
 def kind(code: CodeType) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
+    if code.co_filename == IMPORTS:
+        return Kind.ONCE
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
     if code.co_name == "__init__":

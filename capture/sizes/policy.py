@@ -20,7 +20,16 @@ import torch
 
 from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
-from guards.sources import ConstantSource, FreeCellSource, FunctionFieldSource, LocalSource, Source
+from guards.sources import (
+    AttrSource,
+    ConstantSource,
+    DictItemSource,
+    FreeCellSource,
+    FunctionFieldSource,
+    ItemSource,
+    LocalSource,
+    Source,
+)
 
 DYNAMIC = -1  # stands for a remembered size that changed
 VALUES_OF_FLAGS = 3
@@ -156,10 +165,12 @@ class SizePolicy:
         """Whether a float is a symbol.
 
         The places of `is_dynamic_int` count. At any other place a float is a symbol after it had two values
-        (a learning rate, the slope of a module).
+        (the slope of a module). A learning rate is one from the start: schedules change it at each step.
         """
         if self.dynamic is False:
             return False
+        if _is_learning_rate(source):
+            return True
         known = self.seen.floats.setdefault(source.text, value)
         if known is not None and known != value:
             self.seen.floats[source.text] = known = None
@@ -182,6 +193,15 @@ def _is_variable(source: Source, of_module: Callable[[Source], bool]) -> bool:
     return not any(
         isinstance(step, FunctionFieldSource) and step.field in FIXED_FIELDS for step in source.chain()
     )
+
+
+def _is_learning_rate(source: Source) -> bool:
+    """Whether it is `optimizer.param_groups[i]["lr"]`."""
+    if not (isinstance(source, DictItemSource) and source.key == "lr"):
+        return False
+    group = source.parent
+    groups = group.parent if isinstance(group, ItemSource) else None
+    return isinstance(groups, AttrSource) and groups.name == "param_groups"
 
 
 _UNBOUNDED = marks.DimRange(None, None)

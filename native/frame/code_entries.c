@@ -238,7 +238,8 @@ static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t n
     }
     state->count++;
     state->added++;
-    forget_usual(state); /* the new entry may fit */
+    state->cold = (ColdRuns){.kind = state->cold.kind}; /* for the next capture */
+    forget_usual(state);                                /* the new entry may fit */
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
     Py_RETURN_NONE;
 }

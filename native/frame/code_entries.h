@@ -22,6 +22,7 @@ enum CodeKind {
     KIND_FORWARD,  /* the forward function of a module, with or without a loop */
     KIND_NEVER,    /* not worth a capture, however often it runs */
     KIND_ASK,      /* the callback decides at the first frame */
+    KIND_ONCE,     /* what runs below it runs once in a program, however often it is called now */
 };
 
 /* The frames of a code object that Python ran while it had no entry. */

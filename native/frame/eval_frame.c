@@ -204,9 +204,7 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
     }
     if (is_patience(hook->callback)) {
         CodeState *waiting = ensure_code_state(code);
-        const int over = waiting == NULL      ? -1
-                         : waiting->count > 0 ? 1
-                                              : patience_is_over(hook->callback, tstate, hook, waiting);
+        const int over = waiting == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, waiting);
         if (over <= 0) {
             return over < 0 ? NULL : patience_run_cold(tstate, frame, hook, waiting);
         }
@@ -237,7 +235,13 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
         return eval_miss(tstate, frame, hook);
     }
     entry->hits++;
-    return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
+    if (hook->cold_frames == 0 || entry_is_eager(entry)) {
+        return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
+    }
+    const long long before = hook->captured_ns, started = now_ns();
+    PyObject *value = run_entry(tstate, frame, hook, entry, slots, code_state->marks);
+    hook->captured_ns = before + now_ns() - started;
+    return value;
 }
 
 /* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. All hooked

@@ -8,7 +8,9 @@
  *     Python has spent a share of what a capture costs    ->  the callback is asked
  *
  * The cost of a capture grows with the bytecode that it interprets. So the share is a time for each code unit
- * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`.
+ * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. What entries ran
+ * below it does not count. A frame that no entry of its code fits waits in the same way: another capture has
+ * to pay, too.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
@@ -31,7 +33,7 @@ typedef struct {
  * runs again. */
 enum { TURNS_OF_A_DRIVER = 4 };
 
-static long long now_ns(void)
+long long now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -51,8 +53,8 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     if (kind == -1 && PyErr_Occurred()) {
         return -1;
     }
-    if (kind <= KIND_UNKNOWN || kind > KIND_ASK) {
-        PyErr_Format(PyExc_ValueError, "the kind of a code object must be from 1 to %d, not %ld", KIND_ASK,
+    if (kind <= KIND_UNKNOWN || kind > KIND_ONCE) {
+        PyErr_Format(PyExc_ValueError, "the kind of a code object must be from 1 to %d, not %ld", KIND_ONCE,
                      kind);
         return -1;
     }
@@ -62,25 +64,26 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
 
 static int is_hot(const Patience *patience, const ColdRuns *cold)
 {
-    if (cold->kind == KIND_NEVER || cold->runs == 0) {
+    if (cold->kind == KIND_NEVER || cold->kind == KIND_ONCE || cold->runs == 0) {
         return 0;
     }
     const long long price = cold->units / cold->runs * patience->unit_ns;
     return cold->wanted || cold->ns >= (price > patience->least_ns ? price : patience->least_ns);
 }
 
-/* A driver that has run before and calls this code a few times each time: it is worth a capture more than its
- * callee. It gets one at its next run. Returns whether there is such a caller. */
+/* A driver that calls this code a few times in each of its runs is worth a capture more than its callee: it
+ * gets one once it has run. Returns whether there is such a caller. */
 static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
 {
     int found = 0;
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
         CodeState *state = code_state(frame_code(frame));
-        if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP || state->cold.runs == 0) {
+        if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP) {
             continue;
         }
         if (cold->runs < TURNS_OF_A_DRIVER * (state->cold.runs + 1)) {
-            state->cold.wanted = found = 1;
+            state->cold.wanted = state->cold.runs > 0;
+            found = 1;
         }
     }
     return found;
@@ -93,7 +96,7 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (cold->kind == KIND_UNKNOWN && find_kind(patience, hook, state) < 0) {
         return -1;
     }
-    if (cold->kind == KIND_ASK || (state->marks & CODE_RESUME)) {
+    if (cold->kind == KIND_ASK || ((state->marks & CODE_RESUME) && state->count == 0)) {
         return 1;
     }
     return hook->blocking == BLOCKS_NOTHING && is_hot(patience, cold) && !caller_is_better(tstate, cold);
@@ -103,7 +106,7 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
 
 static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
 {
-    if (kind == KIND_FORWARD || outside == BLOCKS_LOOPS_TOO) {
+    if (kind == KIND_FORWARD || kind == KIND_ONCE || outside == BLOCKS_LOOPS_TOO) {
         return BLOCKS_LOOPS_TOO;
     }
     return kind == KIND_LOOP ? BLOCKS_NOTHING : BLOCKS_CALLEES;
@@ -116,10 +119,13 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     const enum Blocking outside = hook->blocking;
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
+    const long long captured = hook->captured_ns;
     hook->units += (unsigned long long)Py_SIZE(code);
+    hook->cold_frames++;
     const long long started = now_ns();
     PyObject *value = eval_default(tstate, frame, 0);
-    state->cold.ns += now_ns() - started;
+    state->cold.ns += now_ns() - started - (hook->captured_ns - captured);
+    hook->cold_frames--;
     state->cold.units += (long long)(hook->units - units);
     state->cold.runs++;
     hook->blocking = outside;

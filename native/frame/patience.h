@@ -19,6 +19,9 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* Nanoseconds of a clock that only goes forward. */
+long long now_ns(void);
+
 /* Runs the frame in the default evaluator and counts its time and work. */
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                             CodeState *state);

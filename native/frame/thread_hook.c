@@ -127,6 +127,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->handover = NULL;
     hook->blocking = BLOCKS_NOTHING;
     hook->units = 0;
+    hook->cold_frames = 0;
+    hook->captured_ns = 0;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {

@@ -25,6 +25,8 @@ typedef struct {
     Handover *handover; /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
     unsigned long long units; /* code units of all cold frames */
+    int cold_frames;          /* in progress */
+    long long captured_ns;    /* time in entries below them */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 
 import _capture
 import pytest
 
-STRAIGHT, LOOP, FORWARD, NEVER, ASK = range(1, 6)
+from guards.guard_set import GuardSet
+from guards.kinds.constants import ConstantGuard
+from guards.program import encode
+from guards.sources import LocalSource
+
+STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE = range(1, 7)
 
 
 class Asked:
@@ -109,6 +115,59 @@ def test_a_driver_that_runs_again_comes_before_the_few_callees_of_each_run(hook)
     assert asked.names[0] == "step"
 
 
+def test_the_first_run_of_a_driver_needs_more_turns(hook):
+    def update():
+        return 1
+
+    def step(turns):
+        for _ in range(turns):
+            update()
+
+    asked = Asked(step=LOOP)
+    run(hook, asked, step, 3)
+    assert asked.names == []
+    _capture.clear_entries(step.__code__)
+    run(hook, asked, step, 9)
+    assert set(asked.names) == {"update"}
+
+
+def test_time_in_entries_does_not_count(hook):
+    def slow():
+        time.sleep(0.02)
+
+    def f():
+        slow()
+
+    def slow_too():
+        time.sleep(0.02)
+
+    asked = Asked()
+    hook.replace(slow, slow_too)
+    for _ in range(5):
+        run(hook, asked, f, least_ns=20_000_000)
+    assert asked.names == []
+    _capture.clear_entries(slow.__code__)
+    for _ in range(3):
+        run(hook, asked, f, least_ns=20_000_000)
+    assert asked.names[0] == "f"
+
+
+def test_a_frame_that_no_entry_fits_waits_again(hook):
+    def f(x):
+        return x
+
+    def g(x):
+        return x * 10
+
+    asked = Asked()
+    guards = GuardSet((ConstantGuard.of(LocalSource("x"), 1),))
+    hook.replace(f, g, guards=encode(guards, (), f.__code__))
+    assert [run(hook, asked, f, x) for x in (1, 2, 1)] == [10, 2, 10]
+    assert asked.names == []
+    run(hook, asked, f, 2)
+    assert asked.names == ["f"]
+
+
 def test_kinds_that_are_never_and_always_asked_about(hook):
     class C:
         def __init__(self):
@@ -120,7 +179,13 @@ def test_kinds_that_are_never_and_always_asked_about(hook):
     def marked():
         return 1
 
-    asked = Asked(__init__=NEVER, f=LOOP, marked=ASK)
+    def imports():
+        return [f() for _ in range(9)]
+
+    asked = Asked(__init__=NEVER, f=LOOP, marked=ASK, imports=ONCE)
+    for _ in range(3):
+        run(hook, asked, imports)
+    assert asked.names == []
     run(hook, asked, marked)
     assert asked.names == ["marked"]
     for _ in range(10):
@@ -172,7 +237,7 @@ def test_exceptions_of_frames_and_of_kind(hook):
     def g():
         return 1
 
-    with pytest.raises(ValueError, match="from 1 to 5, not 17"):
+    with pytest.raises(ValueError, match="from 1 to 6, not 17"):
         run(hook, Asked(g=17), g)
     with pytest.raises(TypeError):
         run(hook, Asked(g="loop"), g)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import _capture
 import pytest
 import torch
@@ -128,6 +130,7 @@ def test_kinds():
     assert kind(Model.forward.__code__) is Kind.FORWARD
     assert kind(Model.__init__.__code__) is Kind.NEVER
     assert kind(torch.nn.Module._call_impl.__code__) is Kind.ASK
+    assert kind(importlib._bootstrap._find_and_load.__code__) is Kind.ONCE
 
 
 def test_the_setting_is_checked():

@@ -125,6 +125,20 @@ def test_learning_rates_of_a_schedule_need_one_graph(name: str) -> None:
     assert counters["graphs"]["compiled"] <= 5
 
 
+def test_the_first_change_of_a_learning_rate_makes_no_recompile() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = O.AdamW([weight], lr=0.1)
+    step = capture.compile(optimizer.step, backend="eager")
+    weight.grad = torch.ones(3)
+    for _ in range(2):
+        step()  # the first one makes the state
+    before = counters["recompiles"].total()
+    for lr in (0.2, 0.3):
+        optimizer.param_groups[0]["lr"] = lr
+        step()
+    assert counters["recompiles"].total() == before
+
+
 def test_gradients_that_come_and_go() -> None:
     def loop(model: Any, optimizer: Any, batches: Any) -> None:
         for number, x in enumerate(batches):
