@@ -106,6 +106,8 @@ def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict
         held = getattr(args[0], "base_value", None)
         if held is not None and held.python_type() is int:
             return held  # an int already, so its class has no say
+        if isinstance(args[0], TensorVariable):
+            return args[0].call_method(tx, "__index__", [], {})
     asked = OWN_CONVERSIONS.get(function)
     owner = args[0] if asked is not None and len(args) == 1 else None
     if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):

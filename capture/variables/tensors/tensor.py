@@ -385,13 +385,14 @@ def _data(self: TensorVariable, tx: Interpreter) -> Variable:
 
 
 def _set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
-    """`x.data = value` of an existing tensor.
+    """`x.data = value` of an existing tensor, or of a result that autograd does not see.
 
     From here on the variable stands for a tensor on the memory of `value`. The tensor itself gets that memory
     after the graph.
     """
     plain = isinstance(value, TensorVariable) and self.cls is value.cls is torch.Tensor
-    if not plain or self.source is None or torch._C._functorch.peek_interpreter_stack() is not None:
+    fits = plain and (self.source is not None or _may_get_data(self, value))
+    if not fits or torch._C._functorch.peek_interpreter_stack() is not None:
         raise GraphBreak("set_attr", value=self, name="data")
     assert isinstance(value, TensorVariable)
     if _is_same_memory(self.fake, value.fake):
@@ -402,10 +403,22 @@ def _set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
     if recorded and not (fits and not _is_used(self.node)):
         raise GraphBreak("set_attr", value=self, name="data")
     data = _data(value, tx)
+    if self.source is None:
+        assert isinstance(data, TensorVariable)
+        self.node, self.fake = data.node, data.fake
+        return
     tx.output.side_effects.store_attr(self, "data", data)
     made = tx.output.call_function(tx, with_data, [leaf, data], {}) if recorded else data
     assert isinstance(made, TensorVariable)
     self.leaf, self.node, self.fake = leaf, made.node, made.fake
+
+
+def _may_get_data(result: TensorVariable, value: Any) -> bool:
+    """Whether torch lets a result of the graph have the memory of `value`, and autograd has no part in it."""
+    old, new = result.fake, value.fake
+    alike = (old.dtype, old.device, old.layout) == (new.dtype, new.device, new.layout)
+    seen = old.requires_grad or old.is_inference() or new.is_inference()
+    return type(result) is TensorVariable and alike and not seen and not result.attributes
 
 
 def _is_used(node: torch.fx.Node) -> bool:

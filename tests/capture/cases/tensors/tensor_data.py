@@ -1,6 +1,8 @@
-"""`tensor.data = ...` in captured code."""
+"""`tensor.data = ...` in captured code, and tensors as ints."""
 
 from __future__ import annotations
+
+import operator
 
 import torch
 
@@ -111,3 +113,36 @@ def data_that_is_no_tensor(x):
         x.data = 5
     except TypeError:
         return y + 1
+
+
+@case(1, None)
+def data_of_a_result(x):
+    t = torch.ones(3, 4)
+    same = t
+    t.data = x
+    t.mul_(2)
+    return t, x, same is t
+
+
+@case(1, None)
+def data_of_a_result_with_a_view(x):
+    t = x * 2
+    row = t[0]
+    t.data = (x + 1)[:2]
+    row.add_(5)
+    return t, row, t.shape
+
+
+@case(1, None)
+def data_of_another_dtype(x):
+    t = x * 2
+    try:
+        t.data = x.double()
+    except RuntimeError:
+        return t + 1
+    return t
+
+
+@case(3, None)
+def index_of_a_tensor(x):
+    return x * operator.index(torch.tensor(2)), x[operator.index(torch.tensor([1]))]
