@@ -18,8 +18,9 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import _capture
 import torch
 
 from capture.policy import marks
@@ -28,7 +29,17 @@ from capture.report.errors import UsageError
 if TYPE_CHECKING:
     from capture.hooks.regions import Region
 
+F = TypeVar("F", bound=Callable[..., Any])
 Rewrap = Callable[[torch.nn.Module, Mapping[str, Any] | None], Any]
+
+
+def _without_a_frame(attribute: str) -> Callable[[F], F]:
+    """Decorator for a method that only calls `attribute` of its object.
+
+    The extension does so without a Python frame, which a debugger or profiler would see.
+    """
+    native = getattr(_capture, "HookedFunction", None)
+    return lambda method: method if native is None else native(method, None, None, None, attribute)
 
 
 class CompiledModule:
@@ -49,6 +60,7 @@ class CompiledModule:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Does nothing. A module's class may register its subclasses, and must not register ours."""
 
+    @_without_a_frame("_capture_call")
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._capture_call(*args, **kwargs)
 
@@ -126,6 +138,7 @@ def _make_class(cls: type) -> type:
 def _documented_forward(cls: Any) -> Any:
     """A `forward` with the signature of the module's own `forward`: some tools read the signature."""
 
+    @_without_a_frame("_capture_forward")
     @functools.wraps(cls.forward)
     def forward(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
         return self._capture_forward(*args, **kwargs)

@@ -45,11 +45,11 @@ class Modes:
         ] = []  # torch's modes that see each operation; the innermost is last
         self.around: list[Variable] = []  # the function modes that the frame's callers entered
         self._open_contexts: list[Any] = []  # the translation itself entered them
-        self._handled_around = sys.exception()  # the exception that the frame's caller handles
+        self._caller_handles = sys.exception() is not None  # not the exception itself: it holds frames
 
     def handles_nothing_around(self) -> bool:
         """Whether the frame's caller handles no exception. If so, a guard says it."""
-        if self._handled_around is not None:
+        if self._caller_handles:
             return False
         self.output.guards.add(ConstantGuard.of(StateSource(sys.exception), None))
         return True

@@ -10,7 +10,8 @@
  *
  * It is a subtype of Python's functions: it binds as a method, has their attributes, and `isinstance` says
  * so. A call makes no frame, no tuple and no dict of its own. With `method`, a call looks up this method on
- * the class of the target and runs it. */
+ * the class of the target and runs it. With the target None, a call goes to this attribute of its first
+ * argument, with the other arguments. */
 
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
@@ -74,9 +75,29 @@ static PyObject *method_of_class(PyObject *object, PyObject *name)
     return method;
 }
 
+/* Calls the attribute `method` of the first argument with the others. */
+static PyObject *relay(HookedFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (nargs == 0) { /* Python's own text for a missing argument */
+        return _PyFunction_Vectorcall((PyObject *)self, args, nargsf, kwnames);
+    }
+    PyObject *callable = PyObject_GetAttr(args[0], self->method);
+    if (callable == NULL) {
+        return NULL;
+    }
+    PyObject *value = PyObject_Vectorcall(callable, args + 1,
+                                          (size_t)(nargs - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    Py_DECREF(callable);
+    return value;
+}
+
 static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
+    if (self->target == Py_None && self->method != NULL) {
+        return relay(self, args, nargsf, kwnames);
+    }
     if (is_left_to_python(self)) {
         return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 
 import pytest
 import torch
@@ -94,6 +96,34 @@ def test_what_the_caller_handles_is_guarded():
         return [*results, function(torch.ones(2))[:2]]
 
     assert calls(captured) == calls(context_of_what_it_raises)
+
+
+def test_an_exception_that_the_caller_handles_dies_when_it_has_been_handled():
+    class Swallows:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            return True
+
+    def dies():
+        held = Holder()
+        reference = weakref.ref(held)
+        with Swallows():
+            raise LookupError(held)
+        del held
+        return reference() is None
+
+    gc.disable()
+    try:
+        with capture.enable(backend="eager"):
+            assert dies()
+    finally:
+        gc.enable()
+
+
+class Holder:
+    pass
 
 
 @pytest.mark.parametrize("breaks", [lambda x: print(end=""), lambda x: print(x.sum(), end="")])
