@@ -17,6 +17,8 @@ from typing import Any
 from bytecode import Bytecode, Instr
 from bytecode.instr import InstrLocation
 
+from guards.lookup import type_lookup
+
 PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 
 
@@ -26,20 +28,36 @@ class HeldObject:
     The library compares constants by value, and an object may not allow that.
     """
 
+    __slots__ = ("value",)
+
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-_CONSTANTS_AS_THEY_ARE = frozenset((*PLAIN_CONSTANTS, HeldObject))
+class Box(HeldObject):
+    """It stays among the constants of the code, which reads its `value`.
+
+    The hash of a code object is made of those of its constants, and tools that show a traceback ask for it.
+    An object may have no hash, or one that runs code of the program.
+    """
+
+    __slots__ = ()
+
+
+_CONSTANTS_AS_THEY_ARE = frozenset((*PLAIN_CONSTANTS, HeldObject, Box))
+#: Types whose `__hash__` looks at the address alone, or at what the program can't change.
+_SAFE_HASHES = frozenset(id(kind.__hash__) for kind in (object, types.BuiltinFunctionType, types.CodeType))
 
 
 def held_constant(value: Any) -> Any:
-    return value if type(value) in _CONSTANTS_AS_THEY_ARE else HeldObject(value)
+    if type(value) in _CONSTANTS_AS_THEY_ARE:
+        return value
+    return HeldObject(value) if id(type_lookup(type(value), "__hash__")) in _SAFE_HASHES else Box(value)
 
 
 def release_constants(code: types.CodeType) -> types.CodeType:
-    """The code object with the objects themselves among its constants."""
-    constants = tuple(c.value if isinstance(c, HeldObject) else c for c in code.co_consts)
+    """The code object with the objects themselves among its constants, but for those in boxes."""
+    constants = tuple(c.value if type(c) is HeldObject else c for c in code.co_consts)
     return code.replace(co_consts=constants)
 
 

@@ -8,13 +8,13 @@ Out: `Decoded`: `instructions[i]`, and `handlers[i]`, the `Handler` of the inner
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, TypeVar, overload
 
+from capture.bytecode.by_code import ByCode, cached
 from capture.bytecode.dialects import dialect
 
 
@@ -84,23 +84,24 @@ class Decoded:
     handlers: Sequence[Handler | None]
 
 
-@functools.lru_cache(maxsize=4096)
+@cached(maxsize=4096)
 def decode(code: CodeType) -> Decoded:
     """The instructions of `code`, without parts of other instructions.
 
     A jump to such a part becomes a jump to the next instruction.
     """
     prefix = _prefixes.get(code)
-    return _decode(code) if prefix is None else _behind_prefix(*prefix)
+    rest = prefix[1]() if prefix is not None else None
+    return _decode(code) if prefix is None or rest is None else _behind_prefix(prefix[0], rest, prefix[2])
 
 
 #: code -> its beginning, the code that follows there, and the instruction in it to which the beginning jumps
-_prefixes: weakref.WeakKeyDictionary[CodeType, tuple[CodeType, CodeType, int]] = weakref.WeakKeyDictionary()
+_prefixes: ByCode[tuple[CodeType, weakref.ref[CodeType], int]] = ByCode()
 
 
 def remember_prefix(code: CodeType, head: CodeType, rest: CodeType, target: int) -> None:
     """`code` is `head` and then `rest`. Its instructions are not read anew, but those of `rest` moved."""
-    _prefixes[code] = head, rest, target
+    _prefixes.set(code, (head, weakref.ref(rest), target))
 
 
 def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:

@@ -8,10 +8,10 @@ A resume function takes only these. A value that is dead at a graph break is nei
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from types import CodeType
 
+from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Instruction, decode
 
@@ -41,7 +41,7 @@ class _Live:
     before: tuple[int, ...]
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _live(code: CodeType) -> _Live:
     """Backward data flow to a fixed point."""
     decoded = decode(code)

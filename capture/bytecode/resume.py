@@ -15,7 +15,7 @@ same. Cells of the original become free variables, because the resume function s
 
 from __future__ import annotations
 
-import functools
+import weakref
 from dataclasses import dataclass
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -24,6 +24,7 @@ from typing import Any
 from bytecode import Bytecode, Instr, Label, TryBegin
 from bytecode.instr import InstrLocation
 
+from capture.bytecode.by_code import ByCode, cached
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like
 from capture.bytecode.instructions import decode, remember_prefix
@@ -42,11 +43,14 @@ class ResumePoint:
     prologue: int
 
 
-_points: dict[CodeType, ResumePoint] = {}
+#: of a resume function's code: its original, which owns it, and the length of its prologue
+_points: ByCode[tuple[weakref.ref[CodeType], int]] = ByCode()
 
 
 def point_of(code: CodeType) -> ResumePoint:
-    return _points.get(code) or ResumePoint(code, 0)
+    owner, prologue = _points.get(code) or (None, 0)
+    original = owner() if owner is not None else None
+    return ResumePoint(original, prologue) if original is not None else ResumePoint(code, 0)
 
 
 def is_resume(code: CodeType) -> bool:
@@ -72,7 +76,7 @@ def owner_name(original: CodeType) -> str | None:
 STACK_ITEM = "___stack_"
 
 
-@functools.lru_cache(maxsize=4096)
+@cached(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """The code of a resume function.
 
@@ -91,7 +95,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if prefixed is not None:
         code, head = prefixed
         remember_prefix(code, head, original, target)
-        _points[code] = ResumePoint(original, len(prologue))
+        _points.set(code, (weakref.ref(original), len(prologue)))
         return code
     items = [*prologue, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
@@ -103,7 +107,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    _points[code] = ResumePoint(original, len(prologue))
+    _points.set(code, (weakref.ref(original), len(prologue)))
     return code
 
 

@@ -1,7 +1,8 @@
 """What happens when the graph of an entry raises.
 
 In:  the exception of the graph, and the inputs of the graph.
-Out: a return: Python runs the frame from its start, and raises the error of the program.
+Out: None: Python runs the frame from its start, and raises the error of the program.
+     Or a Continuation that raises the error at its place, if the graph may have written to an input.
      Or an exception, which becomes that of the frame.
 
     x[i] in native code: index 7 is out of range    ->    Python raises the same at the user's line
@@ -22,6 +23,7 @@ import _capture
 import torch
 
 from capture.backends.registry import is_own
+from capture.graph.program_places import at_its_place
 from capture.hooks.switch import OFF, switch
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState, put_back
@@ -53,9 +55,9 @@ class FailureHandler:
     mutates: bool
     modes: dict[str, Any]
 
-    def __call__(self, error: BaseException, inputs: Sequence[Any]) -> None:
-        """The modes of the thread are again those of the call. The error is raised where the backend broke
-        its contract, where the graph may have changed an input, or where a hook may have raised it.
+    def __call__(self, error: BaseException, inputs: Sequence[Any]) -> Any:
+        """The modes of the thread are again those of the call. The error is raised as it is where the backend
+        broke its contract, or where a hook may have raised it.
         """
         put_back(self.modes, error)
         refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
@@ -66,9 +68,13 @@ class FailureHandler:
         if not refused:
             self._find_fault(error, inputs)
             if self.mutates:
-                raise error
+                continuation = at_its_place(error)
+                if continuation is None:
+                    raise error
+                return continuation
         counters["graphs"]["failed_calls"] += 1
         log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
+        return None
 
     def _find_fault(self, error: Exception, inputs: Sequence[Any]) -> None:
         """Raises or warns if the error is not the program's."""

@@ -284,7 +284,9 @@ def _run_entry(
             outputs = entry.graph(*slots[: entry.inputs])
         except Exception as error:  # Python runs the frame again and raises the error at the user's line
             if entry.on_failure is not None:
-                entry.on_failure(entry, error, slots[: entry.inputs])
+                continuation = entry.on_failure(entry, error, slots[: entry.inputs])
+                if continuation is not None:
+                    return continuation
         else:
             return make_result(entry.result, outputs, slots)
     return function(*arguments)

@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from capture.graph.arguments import are_foreign, as_plain
+from capture.graph.program_places import PLACES
 from capture.interpret import node_annotations
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
@@ -75,7 +76,7 @@ class Operations:
         if are_foreign(proxies) or are_foreign(keywords.values()):
             proxies, keywords = as_plain(target, proxies, keywords, value)
         node = self.output.graph.create_node(kind, target, proxies, keywords)
-        node.meta["stack_trace"] = tx.stack_text()
+        tx.note_places(node)
         node.meta["example_value"] = value
         if (custom := node_annotations.current(tx)) is not None:
             node.meta["custom"] = custom
@@ -186,7 +187,7 @@ class Operations:
         if not isinstance(value[index], (torch.Tensor, tuple, list)):
             return constant(value[index])
         part = self.output.graph.call_function(operator.getitem, (node, index))
-        part.meta["stack_trace"] = node.meta.get("stack_trace", "")
+        part.meta |= {name: node.meta[name] for name in ("stack_trace", PLACES) if name in node.meta}
         return self.wrap_result(value[index], part)
 
 

@@ -22,6 +22,7 @@ from capture.graph.bodies import module_of
 from capture.graph.drop_unread import drop_idle_grad_changes, drop_unread_numbers
 from capture.graph.inputs import ArrayInput, NumpyNumberInput
 from capture.graph.named_functions import new_graph
+from capture.graph.program_places import PLACES, places_of
 from capture.interpret.budget import Budget
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
@@ -185,7 +186,9 @@ class OutputGraph:
         self.inputs.finish()
         self.graph.output(tuple(outputs))
         class_name = re.sub(r"\W", "_", name) or "graph"
-        return module_of(self.graph, f"Captured_{class_name}")
+        module = module_of(self.graph, f"Captured_{class_name}")
+        vars(module)[PLACES] = places_of(self.graph)
+        return module
 
     def finished_guards(self) -> GuardSet:
         """All guards, with those of the symbols, of the memory that tensors share, and of changed objects."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
+from capture.graph.program_places import MODULE_CALL, PLACES, Place, place_of
 from capture.interpret import inline
 from capture.interpret.opcodes import HANDLERS
 from capture.report.break_reasons import GraphBreak
@@ -49,6 +50,8 @@ from guards.sources import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FunctionType
+
+    import torch.fx
 
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.scope import Scope
@@ -97,6 +100,7 @@ class Translator:
         self.handlers = decoded.handlers
         self.index = 0
         self.steps = 0  # instructions done
+        self.calls_module = False  # then the callee is a forward, and torch's frames around it are left out
         self.current: Instruction = decoded.instructions[0]
         self.stack: list[Variable] = []
         self.handled: list[ExceptionVariable] = []  # exceptions of the open except blocks, innermost last
@@ -202,6 +206,20 @@ class Translator:
         """The user's frames as a traceback shows them."""
         stack = self.user_stack()
         return _formatted(tuple((frame.filename, frame.lineno or 0, frame.name) for frame in stack))
+
+    def places(self) -> tuple[Place, ...]:
+        """The places of the program that run now, outermost first."""
+        found: list[Place] = []
+        for translator in [*self.chain()][::-1]:
+            found.append(place_of(translator.code, translator.current))
+            if translator.calls_module and translator is not self:
+                found += MODULE_CALL
+        return tuple(found)
+
+    def note_places(self, node: torch.fx.Node) -> None:
+        """Write down where the node comes from."""
+        node.meta["stack_trace"] = self.stack_text()
+        node.meta[PLACES] = self.places()
 
     # --- the value stack ---
 

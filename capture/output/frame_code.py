@@ -12,7 +12,6 @@ Out: a `FrameCode`, and then a code object. The code calls the graph, replays th
 
 from __future__ import annotations
 
-import functools
 import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ import _capture
 import torch
 from bytecode import Label, TryBegin, TryEnd
 
+from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places, fill_places
@@ -66,7 +66,7 @@ class FrameCode:
     draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
     unhooked: bool = False  # if Python runs the frame after all, its callees are not captured either
-    on_failure: Any = None  # takes the exception that the graph raised, its inputs; may raise an exception
+    on_failure: Any = None  # takes the graph's exception and inputs; raises it, or says how to go on
 
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
@@ -201,7 +201,10 @@ def _take_over(
 
 
 def _report_failure(code: _FrameAssembler, frame_code: FrameCode, inputs: list[Source]) -> None:
-    """The graph's exception is on the stack. The code goes on only if the graph has changed nothing."""
+    """The graph's exception is on the stack. The code goes on only if the graph has changed nothing. Else a
+    Continuation, which raises the exception at its place, is the result.
+    """
+    unchanged = Label()
     code.store_local("___error")
     code.load_callable(frame_code.on_failure)
     code.load_local("___error")
@@ -209,8 +212,13 @@ def _report_failure(code: _FrameAssembler, frame_code: FrameCode, inputs: list[S
         code.load_source(source)
     code.build_tuple(len(inputs))
     code.call(2)
-    code.pop()
     code.clear_local("___error")
+    code.store_local("___continuation")
+    code.load_local("___continuation")
+    code.jump_if_false(unchanged)
+    code.load_local("___continuation")
+    code.return_value()
+    code.append(unchanged)
 
 
 def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
@@ -249,7 +257,7 @@ def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
         switch(before)
 
 
-@functools.lru_cache(maxsize=4096)
+@cached(maxsize=4096)
 def eager_twin(code: types.CodeType) -> types.CodeType:
     """The same code with all parameters positional. It gets a mark, so it is never captured."""
     count = len(argument_names(code))

@@ -21,6 +21,7 @@ from types import CodeType, FunctionType
 import torch
 from torch.autograd import forward_ad
 
+from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
 from capture.process import function_modes, other_tracers
@@ -157,7 +158,7 @@ def why_not_captured(code: CodeType) -> str | None:
     return None if id(code) in _requested else _why_not_from_there(code)
 
 
-@functools.lru_cache(maxsize=8192)
+@cached(maxsize=8192)
 def _why_not_from_there(code: CodeType) -> str | None:
     path = code.co_filename
     if path.startswith(GENERATED):
@@ -188,7 +189,7 @@ READS_FRAMES = frozenset(("_getframe", "currentframe"))
 ASKS_FOR_LOCALS = frozenset(("locals", "vars", "dir"))
 
 
-@functools.lru_cache(maxsize=8192)
+@cached(maxsize=8192)
 def _reads_frame(code: CodeType) -> bool:
     names = set(code.co_names)
     if names & READS_FRAMES:
@@ -216,7 +217,7 @@ def reads_eager_tensors(code: CodeType) -> bool:
     return not OF_EAGER_TENSORS.isdisjoint(code.co_names)
 
 
-@functools.lru_cache(maxsize=8192)
+@cached(maxsize=8192)
 def asks_for_locals(code: CodeType) -> bool:
     """Whether a frame of this code may read its own variables: then it can't be cut by a graph break."""
     if not ASKS_FOR_LOCALS.intersection(code.co_names):
@@ -286,7 +287,7 @@ def _package_of(path: str) -> str | None:
     return None
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def is_of_the_program(code: CodeType) -> bool:
     """Whether the code comes neither from an installed package nor from the standard library."""
     path = code.co_filename

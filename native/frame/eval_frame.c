@@ -98,8 +98,8 @@ static PyObject *tuple_of(PyObject *const *items, Py_ssize_t count)
 }
 
 /* The graph raised. Its exception goes away, because the default evaluator will raise eager's own at the
- * user's line. An exception that is no Exception (KeyboardInterrupt) does not come from the graph and stays.
- * 0 to continue with the default evaluator, -1 with an exception. */
+ * user's line, or a Continuation does. An exception that is no Exception (KeyboardInterrupt) does not come
+ * from the graph and stays. 0 to continue with the default evaluator, -1 with an exception. */
 static int after_graph_failure(Entry *entry, ThreadHook *hook, PyObject *const *slots)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -112,18 +112,19 @@ static int after_graph_failure(Entry *entry, ThreadHook *hook, PyObject *const *
     if (traceback != NULL) {
         PyException_SetTraceback(exception, traceback);
     }
-    PyObject *on_failure = Py_XNewRef(entry->on_failure);
+    PyObject *on_failure = Py_NewRef(entry->on_failure == NULL ? Py_None : entry->on_failure);
     PyObject *answer = Py_None;
-    if (on_failure != NULL && on_failure != Py_None) {
+    if (on_failure != Py_None) {
         PyObject *inputs = tuple_of(slots, entry->ninputs);
         hook->suspended++;
         answer =
             inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(on_failure, entry, exception, inputs, NULL);
+        answer = run_continuations(answer); /* it raises the exception at its place */
         hook->suspended--;
         Py_XDECREF(inputs);
         Py_XDECREF(answer);
     }
-    Py_XDECREF(on_failure);
+    Py_DECREF(on_failure);
     Py_XDECREF(type);
     Py_XDECREF(exception);
     Py_XDECREF(traceback);

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
 
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
-from capture.bytecode.emit import Emission, held_constant
+from capture.bytecode.emit import Box, Emission, held_constant
 from capture.bytecode.stack_items import NULL, VALUE
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ READS_VARIABLE = frozenset(
 )
 #: the old value of the local is dead; the old value of a cell may still be used by a closure
 WRITES_LOCAL = frozenset(("STORE_FAST",))
+CALLS_WITH_STARS = frozenset(("CALL_FUNCTION_EX",))  # f(*args, **kwargs)
 LOADS_CELL = frozenset(("LOAD_CLOSURE",))
 READS_CELL = frozenset(("LOAD_DEREF",))
 WRITES_CELL = frozenset(("STORE_DEREF",))
@@ -319,7 +320,10 @@ class Assembler(Emission):
         self.add("LOAD_DEREF", FreeVar(name))
 
     def load_constant(self, value: Any) -> None:
-        self.add("LOAD_CONST", held_constant(value))
+        held = held_constant(value)
+        self.add("LOAD_CONST", held)
+        if type(held) is Box:
+            self.load_attribute("value")
 
     # --- attributes and items ---
 

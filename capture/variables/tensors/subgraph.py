@@ -268,7 +268,7 @@ def call_node(
 
     target.__name__ = target.__qualname__ = name
     node = tx.output.graph.call_function(target, tuple(nodes))
-    node.meta["stack_trace"] = tx.stack_text()
+    tx.note_places(node)
     if bodies:
         node.meta[BODIES] = {tx.output.operations.number(name): body for name, body in bodies.items()}
     parts = tx.output.operations.wrap_result(tuple(tensors_of(example)), node)

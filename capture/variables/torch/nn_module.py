@@ -118,7 +118,12 @@ class ModuleVariable(ObjectVariable):
             if called is not None:
                 return called
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
-        return self.get_attr(tx, "forward").call(tx, args, kwargs)
+        forward = self.get_attr(tx, "forward")
+        before, tx.calls_module = tx.calls_module, True
+        try:
+            return forward.call(tx, args, kwargs)
+        finally:
+            tx.calls_module = before
 
     def own_call(self, tx: Interpreter) -> Variable | None:
         """What torch's `__call__` finds on the instance itself, in place of the class's `_call_impl`."""

@@ -1,0 +1,146 @@
+"""The places of the program that the nodes of a graph come from, and errors that are raised there.
+
+In:  a node with its places; the error that its operation raised in the code of the graph.
+Out: a Continuation that raises the error through frames with the names, lines and columns of the program's.
+
+    x.add_(1); return x[i]     ->     File "...", line 7, in f
+                                        x.add_(1); return x[i]
+                                                          ~^^^
+
+Usually Python runs the frame again, which raises the error with its own traceback. After a graph has written
+to an input, it can't.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import _capture
+import torch
+from bytecode.instr import InstrLocation
+
+from capture.bytecode.dialects import Assembler, dialect
+from capture.bytecode.emit import bytecode_like, release_constants
+from capture.bytecode.instructions import Instruction, decode
+from capture.bytecode.line_places import cut_far_places
+from capture.policy.frame_filter import OUR_PACKAGES
+
+PLACES = "program_places"  # in the `meta` of a node; and of a module, a tuple for each node
+OPTIMIZED_NEWLOCALS = 0x1 | 0x2
+
+
+class Place(NamedTuple):
+    """An instruction of a code object. It does not hold the code, which may own the graph with the node."""
+
+    co_filename: str
+    co_name: str
+    co_qualname: str
+    co_firstlineno: int
+    line: int
+    positions: tuple[int | None, int | None, int | None, int | None]
+
+
+def place_of(code: types.CodeType, instruction: Instruction) -> Place:
+    return Place(
+        code.co_filename,
+        code.co_name,
+        code.co_qualname,
+        code.co_firstlineno,
+        instruction.line or code.co_firstlineno,
+        instruction.positions,
+    )
+
+
+def _call_in(function: Any, callee: str) -> Place:
+    """The place in a function of torch where it calls what `callee` names, with all its arguments."""
+    code, named = function.__code__, False
+    for instruction in decode(code).instructions:
+        named = named or instruction.value == callee
+        if named and instruction.name in dialect.CALLS_WITH_STARS:
+            return place_of(code, instruction)
+    return place_of(code, decode(code).instructions[0])
+
+
+#: The frames between the call of a module and its forward.
+MODULE_CALL = (
+    _call_in(torch.nn.Module._wrapped_call_impl, "_call_impl"),
+    _call_in(torch.nn.Module._call_impl, "_global_forward_pre_hooks"),
+)
+
+
+# --- an error of a graph ----------------------------------------------------------------------------------
+
+
+def at_its_place(error: BaseException) -> Any:
+    """A Continuation that raises the error again, or None where its node is not known."""
+    found: tuple[tuple[Place, ...], types.TracebackType | None] | None = None
+    for entry in _entries(error.__traceback__):
+        places = _places_of_node(entry)
+        if places:
+            found = places, entry.tb_next
+    if found is None:
+        return None
+    places, inside = found
+    error.__traceback__ = _without_ours(inside)
+    function = _raiser(places[-1], None)
+    for place in reversed(places[:-1]):
+        function = _raiser(place, function)
+    return _capture.Continuation(function, (error,))
+
+
+def _entries(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def places_of(graph: torch.fx.Graph) -> list[tuple[Place, ...]]:
+    """The places of each node."""
+    return [tuple(node.meta.get(PLACES, ())) for node in graph.nodes]
+
+
+def _places_of_node(entry: types.TracebackType) -> tuple[Place, ...]:
+    """The places of the node whose line of the graph's code runs in this entry of a traceback."""
+    code, module = entry.tb_frame.f_code, entry.tb_frame.f_locals.get("self")
+    lines = getattr(module, "_lineno_map", None)
+    if not isinstance(module, torch.nn.Module) or code.co_name != "forward" or not lines:
+        return ()
+    places = vars(module).get(PLACES)
+    if places is None and isinstance(module, torch.fx.GraphModule):
+        places = places_of(module.graph)
+    number = lines.get(entry.tb_lineno - code.co_firstlineno)
+    return places[number] if places and number is not None and number < len(places) else ()
+
+
+def _without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """The entries that eager has too: the functions that the operation calls."""
+    result = None
+    for entry in reversed(list(_entries(traceback))):
+        if not entry.tb_frame.f_code.co_filename.startswith((*OUR_PACKAGES, "<eval_with_key>")):
+            result = types.TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
+
+
+def _raiser(place: Place, inner: types.FunctionType | None) -> types.FunctionType:
+    """A function of an error at this place: it calls `inner` with the error, or raises it."""
+    first, last, start, end = place.positions
+    if first is None:
+        first, last, start, end = place.line, None, None, None
+    code = Assembler(InstrLocation(first, last, start, end))
+    code.begin()
+    if inner is not None:
+        code.load_callable(inner)
+    code.load_local("error")
+    if inner is None:
+        code.raise_exception()
+    else:
+        code.call(1)
+        code.return_value()
+    original: Any = place
+    result = bytecode_like(original, code.instructions, ["error"], OPTIMIZED_NEWLOCALS)
+    cut_far_places(result)
+    made = release_constants(result.to_code())
+    _capture.skip_code(made)
+    return types.FunctionType(made, {}, place.co_name)
