@@ -196,6 +196,7 @@ def finish_inference(
         freeze_inputs(graph, traced, frozen)
     fallback = fallback_of(gm, traced.lifted)
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, changes=traced.changes)
+    compiled.views = traced.views()
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 

@@ -34,6 +34,7 @@ def compile_symbolic(
         graph = _finished(joint.trace)
     [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
     result.changes, result.fallback = joint.trace.changes, fallback
+    result.views = joint.trace.views()
     return result
 
 

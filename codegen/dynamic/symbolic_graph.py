@@ -62,6 +62,7 @@ class SymbolicGraph:
     changes: Mapping[str, int] = field(default_factory=dict)
     fallback: Any = None
     conform: bool = False  # as in `plan.PlanOptions`
+    views: bytes | None = None  # what the outputs are in eager
     logged: list[KernelVersion] = field(default_factory=list)  # versions whose code has been logged
     planned: tuple[CompiledGraph, ...] = ()  # the first plan; all plans share its workspace
 
@@ -115,6 +116,7 @@ class SymbolicGraph:
         addresses = {kernel.name: kernel.address for kernel in version.kernels}
         plan = build_plan(version.program, addresses, options)
         graph = compiled.planned(version.program, version.kernels, plan, self.fallback, *self.planned)
+        graph.views = self.views
         if version not in self.logged:
             self.logged.append(version)
             compiled.write_logs(graph)

@@ -134,6 +134,25 @@ class Trace:
             nodes.append(node)
         return nodes
 
+    def views(self) -> bytes | None:
+        """What each output is in eager, for `views` of a compiled graph; None where all are no views."""
+        kinds = bytes(map(self.kind_of, self.outputs))
+        return kinds if any(kinds) else None
+
+    def kind_of(self, value: Any) -> int:
+        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made."""
+        tracked = self.recorder.find(value) if isinstance(value, torch.Tensor) else None
+        if tracked is None or tracked.parent is None:
+            return 0
+        last = tracked
+        while tracked.parent is not None:
+            if tracked.view is None:
+                return 2
+            tracked = tracked.parent
+        if not last.with_grad:
+            return 0
+        return 1 if last.view is None or last.view.index is None else 3
+
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
         """Closes the graph with these outputs (nodes, numbers, None) and drops unused nodes."""
         self.graph.output(tuple(map(as_argument, outputs)))

@@ -378,6 +378,12 @@ int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs
     if (slots != few) {
         PyMem_Free(slots);
     }
+    if (status == 0 && graph->views != NULL && graph->views != Py_None
+        && (status = finish_views(graph, outs, grad_enabled())) < 0) {
+        for (int64_t i = 0; i < graph->noutputs; i++) {
+            Py_CLEAR(outs[i]);
+        }
+    }
     if (status < 0 && run.failed_check != 0 && graph->fallback != NULL) {
         PyErr_Clear();
         status = run_fallback(graph, args, outs);

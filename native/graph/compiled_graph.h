@@ -87,6 +87,7 @@ typedef struct {
     PyObject *words;    /* bytes: the plan */
     PyObject *objects;  /* tuple: constants, operators, keyword names */
     PyObject *fallback; /* callable or NULL: what to call when a kernel's check fails */
+    PyObject *views;    /* bytes or NULL: what each output is in eager (view_outputs.c) */
     int64_t ninputs, nslots, noutputs, workspace_size, nspecs, no_grad;
     const int64_t *inputs, *outputs, *code, *end;
     TensorSpec *specs;
@@ -94,6 +95,9 @@ typedef struct {
     int64_t ninstructions;
     int64_t *timings; /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
 } CompiledGraph;
+
+/* view_outputs.c; `grad_mode`: that of the caller. -1 with an exception. */
+int finish_views(const CompiledGraph *graph, PyObject **outs, bool grad_mode);
 
 /* A new graph like `first` with another plan: it shares the workspace, the attributes and the fallback. */
 PyObject *compiled_graph_like(PyObject *first, PyObject *words, PyObject *objects);

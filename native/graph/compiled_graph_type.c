@@ -141,6 +141,7 @@ PyObject *compiled_graph_like(PyObject *object, PyObject *words, PyObject *objec
     PyObject *graph = new_graph(Py_TYPE(object), words, objects, first->fallback, first);
     if (graph != NULL) {
         ((CompiledGraph *)graph)->dict = Py_XNewRef(first->dict);
+        ((CompiledGraph *)graph)->views = Py_XNewRef(first->views);
     }
     return graph;
 }
@@ -170,6 +171,7 @@ static void graph_dealloc(CompiledGraph *graph)
     graph_clear(graph);
     Py_CLEAR(graph->objects);
     Py_CLEAR(graph->words);
+    Py_CLEAR(graph->views);
     PyMem_Free(graph->specs);
     PyMem_Free(graph->timings);
     if (graph->workspace != NULL && --graph->workspace->owners == 0) {
@@ -184,6 +186,9 @@ static PyMemberDef graph_members[] = {
     {"plan", T_OBJECT, offsetof(CompiledGraph, words), READONLY, "the launch plan: int64 words"},
     {"fallback", T_OBJECT, offsetof(CompiledGraph, fallback), 0,
      "what is called with the arguments where a check fails, before anything is written"},
+    {"views", T_OBJECT, offsetof(CompiledGraph, views), 0,
+     "a byte for each output: 0 no view, 1 a view, 2 detached, 3 one of several views; None: no output is "
+     "one"},
     {"workspace_size", T_LONGLONG, offsetof(CompiledGraph, workspace_size), READONLY,
      "bytes of the workspace"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledGraph, weakrefs), READONLY, NULL},

@@ -1,0 +1,106 @@
+"""Outputs that share memory may be written to as in eager: what autograd knows of views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+
+Program = Callable[[torch.Tensor], Any]
+
+
+def detached(x: torch.Tensor) -> Any:
+    return x.detach(), x * 2
+
+
+def detached_result(x: torch.Tensor) -> Any:
+    y = x * 2
+    return y, y.detach()
+
+
+def data(x: torch.Tensor) -> Any:
+    return x.data, x * 2
+
+
+def detached_view(x: torch.Tensor) -> Any:
+    return x.t().detach(), (x * 2).sum()
+
+
+def part_of_a_detached(x: torch.Tensor) -> Any:
+    return x.detach()[0], x * 2
+
+
+def part(x: torch.Tensor) -> Any:
+    return x[:2], x * 2
+
+
+def part_of_a_result(x: torch.Tensor) -> Any:
+    y = x * 2
+    return y[0], y
+
+
+def several(x: torch.Tensor) -> Any:
+    return x.unbind(0)[1], x * 2
+
+
+def without_grad_mode(x: torch.Tensor) -> Any:
+    with torch.no_grad():
+        v = x.view(-1)
+    return v, x * 2
+
+
+PROGRAMS = [
+    detached,
+    detached_result,
+    data,
+    detached_view,
+    part_of_a_detached,
+    part,
+    part_of_a_result,
+    several,
+    without_grad_mode,
+]
+
+
+def outcome(fn: Program, position: int, requires_grad: bool, grad_mode: bool) -> list[Any]:
+    x = torch.arange(16.0).view(4, 4).clone().requires_grad_(requires_grad)
+    w = torch.ones((), requires_grad=True)
+    with torch.set_grad_enabled(grad_mode):
+        results = fn(x)
+    try:
+        results[position].mul_(w)
+        total = sum(result.sum() for result in results if result.requires_grad)
+        grads = torch.autograd.grad(total, w, allow_unused=True)
+    except RuntimeError:
+        return ["refused"]
+    return [grads[0], x.requires_grad, *((result.detach(), result.requires_grad) for result in results)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_write_in_grad_mode(program: Program, dynamic: bool) -> None:
+    compiled = capture.compile(program, dynamic=dynamic)
+    for requires_grad in (False, True):
+        for grad_mode in (True, False):
+            if program is part_of_a_detached and not grad_mode:
+                continue  # eager refuses the write; here the part is detached itself
+            for position in (0, 1):
+                arguments = position, requires_grad, grad_mode
+                expected = outcome(program, *arguments)
+                for _ in range(2):
+                    found = outcome(compiled, *arguments)
+                    assert len(found) == len(expected), arguments
+                    if expected != ["refused"]:
+                        torch.testing.assert_close(found, expected)
+
+
+def test_a_detached_result_may_be_detached_in_place() -> None:
+    for program in (detached, detached_result, data, detached_view):
+        results = capture.compile(program)(torch.ones(4, 4))
+        for result in results:
+            result.detach_()
+            assert not result._is_view()

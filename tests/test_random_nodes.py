@@ -1,0 +1,43 @@
+"""Random uses of the nodes of random programs, captured, against eager: gradients, hooks, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from tests.random_nodes import Log, RandomNodes, play
+
+FAST, SLOW, BATCH = 1, 5, 20  # batches of programs
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-8, equal_nan=True)
+    return type(one) is type(other) and one == other
+
+
+def difference(expected: Log, found: Log) -> str:
+    """What eager logs before its first error; an error of eager need not be one here."""
+    for i, entry in enumerate(expected):
+        if entry[0] == "error":
+            return ""
+        if i == len(found) or len(entry) != len(found[i]) or not all(map(same, entry, found[i])):
+            return f"{entry} eager, {found[i] if i < len(found) else 'nothing'} captured"
+    return "" if len(found) == len(expected) else f"{found[len(expected)]} captured"
+
+
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
+@pytest.mark.parametrize(
+    "batch", [*range(FAST), *(pytest.param(i, marks=pytest.mark.sweep) for i in range(FAST, SLOW))]
+)
+def test_as_eager(batch: int, backend: str) -> None:
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        program = RandomNodes(seed)
+        function = program.function()
+        captured = capture.compile(function, backend=backend)
+        for steps in program.scenarios:
+            expected, found = play(function, steps), play(captured, steps)
+            assert difference(expected, found) == "", f"seed {seed}: {steps}\n{program.source}"
