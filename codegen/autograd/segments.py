@@ -158,6 +158,14 @@ class Borders:
 
         return stop
 
+    def hook_behind(self, segment: Segment) -> Any:
+        """Some steps compute gradients also where none has come (recurrent layers)."""
+
+        def stop(grads: tuple[Any, ...], incoming: tuple[Any, ...]) -> tuple[Any, ...] | None:
+            return None if segment is self.running else (None,) * len(grads)
+
+        return stop
+
 
 @contextmanager
 def borders(segments: Sequence[Segment], own: bool = False) -> Iterator[Borders]:
@@ -172,6 +180,7 @@ def borders(segments: Sequence[Segment], own: bool = False) -> Iterator[Borders]
             for segment in segments:
                 for step in dict.fromkeys(step for step, _ in segment.slots):
                     handles.append(step.register_prehook(found.hook(segment, step)))
+                    handles.append(step.register_hook(found.hook_behind(segment)))
         yield found
     finally:
         for handle in handles:

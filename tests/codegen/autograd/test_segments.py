@@ -296,3 +296,33 @@ def test_a_part_of_the_forward_s_memory_may_be_written_to() -> None:
         (result * result).sum().backward()
         grads.append([result.detach(), x.grad, c.grad])
     torch.testing.assert_close(grads[1], grads[0])
+
+
+class Tied(torch.nn.Module):
+    """One weight before and behind a recurrent layer, whose states are results."""
+
+    def __init__(self, kind: type[torch.nn.RNNBase]) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(10, 8))
+        self.layer = kind(8, 8, 2)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        y, state = self.layer(self.weight[x])
+        return (y.relu() @ self.weight.t()).log_softmax(-1), state
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_a_weight_on_both_sides_of_a_result(kind: type[torch.nn.RNNBase]) -> None:
+    """Steps of recurrent layers compute gradients also where none has come: they must not run twice."""
+    torch.manual_seed(0)
+    module = Tied(kind)
+    x = torch.randint(0, 10, (5, 3))
+
+    def gradients(function: Any) -> list[torch.Tensor]:
+        module.zero_grad()
+        function(x)[0].sum(0).square().mean().backward()
+        return [parameter.grad.clone() for parameter in module.parameters()]
+
+    compiled = capture.compile(module)
+    for _ in range(2):
+        torch.testing.assert_close(gradients(compiled), gradients(module))
