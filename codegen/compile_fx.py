@@ -33,6 +33,7 @@ from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, ViewsGraph
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
+from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import (
     CompiledGraph,
     EagerGraph,
@@ -138,7 +139,7 @@ def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
     whole = first.target is ENTER and first.args[0] is True and last.target is LEAVE
     if not whole or any(node.target in (ENTER, LEAVE) for node in calls[1:-1]):
         raise UntraceableError("a part of the graph is in inference mode")
-    inside = fx.GraphModule(gm, gm.graph.__deepcopy__({}))
+    inside = GraphModule(gm, gm.graph.__deepcopy__({}))
     names = (last.name, first.name)
     for name in names:
         inside.graph.erase_node(next(node for node in inside.graph.nodes if node.name == name))

@@ -32,6 +32,7 @@ from capture.graph.number_operations import (
     tensor_of_numbers,
 )
 from capture.hooks.switch import OFF, switch
+from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import EagerGraph
 
 FLOATS = (torch.float32, torch.float64)
@@ -47,7 +48,7 @@ def compile_with_floats(
     if not read:
         return compile_graph(gm, example_inputs)
     numbers = _needed_as_numbers(gm.graph, read)
-    module = torch.fx.GraphModule(gm, _rewritten(gm.graph, read, numbers), class_name=type(gm).__name__)
+    module = GraphModule(gm, _rewritten(gm.graph, read, numbers), class_name=type(gm).__name__)
     if not numbers:
         return _or_as_captured(compile_graph(module, example_inputs), gm)
     return FloatGraph(gm, module, example_inputs, compile_graph)
@@ -106,7 +107,7 @@ class FloatGraph:
                     user.args = _replaced(user.args, read, value)
                     user.kwargs = _replaced(user.kwargs, read, value)
                 graph.erase_node(read)
-        return torch.fx.GraphModule(self.module, graph, class_name=type(self.module).__name__)
+        return GraphModule(self.module, graph, class_name=type(self.module).__name__)
 
 
 def _replaced(arguments: Any, node: torch.fx.Node, value: float) -> Any:

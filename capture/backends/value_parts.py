@@ -24,6 +24,7 @@ from torch.fx.node import map_arg
 
 from capture.graph.named_functions import new_graph
 from capture.hooks.switch import OFF, switch
+from codegen.kernel.graph_module import GraphModule
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -96,7 +97,7 @@ class _Divided:
                 self._copy(node)
 
     def forward(self) -> Callable[..., Any]:
-        module = torch.fx.GraphModule(self.module, self.graph, class_name=type(self.module).__name__)
+        module = GraphModule(self.module, self.graph, class_name=type(self.module).__name__)
         targets = [node.target for node in self.graph.nodes if node.op == "call_function"]
         in_python = [t for t in targets if isinstance(t, types.FunctionType) and t not in self.own]
         return Unhooked(module.forward) if in_python else module.forward
@@ -154,7 +155,7 @@ class _Divided:
         for node in nodes:
             copies[node] = inner.node_copy(node, copies.__getitem__)
         inner.output(tuple(copies[node] for node in results))
-        part = LazyPart(torch.fx.GraphModule(torch.nn.Module(), inner), self.compile_part)
+        part = LazyPart(GraphModule(torch.nn.Module(), inner), self.compile_part)
         function = part.function(f"part_{len(self.parts)}")
         called = self.graph.call_function(function, tuple(map_arg(given, self.made.__getitem__)))
         self.parts.append(part)

@@ -57,6 +57,12 @@ def is_resume(code: CodeType) -> bool:
     return code in _points
 
 
+def is_orphan(code: CodeType) -> bool:
+    """Whether it is a resume function whose original is gone: nobody can continue it behind a break."""
+    point = _points.get(code)
+    return point is not None and point[0]() is None
+
+
 def cell_names(original: CodeType) -> tuple[str, ...]:
     """The free variables of a resume function, in their order."""
     return (*original.co_freevars, *original.co_cellvars)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import torch
 import torch.fx
 
+from codegen.kernel.graph_module import GraphModule
+
 BODIES = "bodies"
 
 
 def module_of(graph: torch.fx.Graph, class_name: str = "GraphModule") -> torch.fx.GraphModule:
-    module = torch.fx.GraphModule(torch.nn.Module(), graph, class_name=class_name)
+    module = GraphModule(torch.nn.Module(), graph, class_name=class_name)
     for node in graph.nodes:
         for name, body in node.meta.get(BODIES, {}).items():
             module.add_module(name, body)

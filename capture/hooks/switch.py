@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _capture
 import torch
 
+from cache.code_table import CodeTable
 from capture.hooks import settrace
 from capture.policy import frame_filter
 from capture.report.errors import UsageError, did_you_mean
@@ -92,20 +93,19 @@ def _functions_of(fn: Any) -> list[types.FunctionType]:
 
 # --- marks of code objects --------------------------------------------------------------------------------
 
-#: The key is the address, because code objects compare by value and hash their constants.
-_left_alone: dict[int, types.CodeType] = {}
+_left_alone: CodeTable[bool] = CodeTable()
 
 
 def leave_alone(code: types.CodeType) -> None:
     """Never capture frames of this code, also after `forget_all`."""
-    _left_alone[id(code)] = code
+    _left_alone[code] = True
     _capture.skip_code(code)
 
 
 def request(function: Any) -> None:
     """Capture the frames of this function, even if its file is left alone. `leave_alone` still holds."""
     code = frame_filter.request(function)
-    if code is not None and id(code) not in _left_alone:
+    if code is not None and code not in _left_alone:
         _capture.unskip_code(code)
 
 
@@ -114,5 +114,5 @@ def forget_all() -> None:
     settrace.forget_all()
     for code in _capture.all_codes():
         _capture.clear_entries(code)
-        if id(code) not in _left_alone:
+        if code not in _left_alone:
             _capture.unskip_code(code)

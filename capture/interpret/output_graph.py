@@ -93,6 +93,7 @@ class OutputGraph:
             made.leave_bases()
         self.guarding.forget()
         self.fake_mode.forget_tensors()
+        self.symbols.leave_environment()
         self.inputs.all = []
         self.side_effects = SideEffects()
         self.translator = None

@@ -29,7 +29,6 @@ from guards.sources import (
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
-    from capture.output.python_code import PythonCode
 
 
 class Scope:
@@ -85,6 +84,3 @@ class Scope:
     def _guard_presence(self, output: OutputGraph, name: str) -> None:
         namespace: Source = GlobalsSource() if self.root else ConstantSource(self.globals)
         output.guards.add(DictContainsGuard.of(namespace, name, name in self.globals))
-
-    def load_globals(self, code: PythonCode) -> None:
-        code.load_constant(self.globals)

@@ -238,11 +238,11 @@ def _load_resume_function(
     _capture.mark_resume(resumed)
     cells = resume.cell_names(original)
     if not cells:
-        code.load_constant(types.FunctionType(resumed, tx.scope.globals, original.co_name))
+        code.make_function(resumed)
         return
     code.load_callable(types.FunctionType)
     code.load_constant(resumed)
-    code.load_constant(tx.scope.globals)
+    code.load_own_globals()
     code.load_constant(original.co_name)
     code.load_constant(None)
     for name in cells:

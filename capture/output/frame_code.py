@@ -61,7 +61,6 @@ class FrameCode:
     outputs: list[torch.fx.Node]
     slots: list[Source]
     conditions: list[int]  # numbers of the outputs that have to be true
-    globals: dict[str, Any]
     draws: list[Draw]  # the code makes them before it calls the graph
     draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
@@ -84,7 +83,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
     names = argument_names(tx.code)
     conditions = [code.output_index(node) for node in tx.output.assertions.nodes()]
     slots, outputs = list(code.slots), list(code.outputs)
-    draws, names_around = tx.output.inputs.draws, tx.scope.globals
+    draws = tx.output.inputs.draws
     return FrameCode(
         tx.code,
         names,
@@ -92,7 +91,6 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         outputs,
         slots,
         conditions,
-        names_around,
         draws,
         draws,
         tx.output.inputs.new_parameters,
@@ -221,7 +219,7 @@ def _report_failure(code: _FrameAssembler, frame_code: FrameCode, inputs: list[S
     code.append(unchanged)
 
 
-def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
+def _run_eagerly(code: SourceAssembler, frame_code: FrameCode) -> None:
     """Python runs the frame from its start, in place of this code, and raises the program's exception."""
     original, names = frame_code.original, frame_code.argument_names
     code.load_callable(_capture.Continuation)
@@ -230,8 +228,10 @@ def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
     code.load_callable(types.FunctionType)
     twin = eager_twin(original)
     _capture.skip_code(twin)  # here, because a reset removes all marks
-    for value in (twin, frame_code.globals, original.co_name, None):
-        code.load_constant(value)
+    code.load_constant(twin)
+    code.load_own_globals()
+    code.load_constant(original.co_name)
+    code.load_constant(None)
     for name in original.co_freevars:
         code.load_cell(name)
     if original.co_freevars:

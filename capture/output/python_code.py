@@ -10,6 +10,7 @@ Out: instructions that leave the objects on the stack. An object comes from an a
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from capture.bytecode.dialects import Assembler
@@ -47,6 +48,13 @@ class SourceAssembler(Assembler):
             index = self.slots.setdefault(source, len(self.slots))
             self.load_local(f"___slot_{index}")
 
+    def load_own_globals(self) -> None:
+        """The globals of the running frame. They are no constant: they may hold the frame's function, whose
+        code owns this code, and the garbage collector does not look into code objects.
+        """
+        self.load_callable(builtins.globals)
+        self.call(0)
+
 
 class PythonCode(SourceAssembler):
     """A growing list of instructions. `outputs` has the results of the graph that they need, in order of
@@ -63,6 +71,16 @@ class PythonCode(SourceAssembler):
         self._temporaries = 0
         #: iterators that wait for their positions; None as soon as the lists of the program have their items
         self._moves: list[tuple[Variable, int]] | None = []
+
+    def load_globals(self, namespace: dict[str, Any]) -> None:
+        """The globals that a function sees: the captured one, or one that is inlined."""
+        frame = self.output.translator
+        while frame is not None and frame.parent is not None:
+            frame = frame.parent
+        if frame is not None and namespace is frame.scope.globals:
+            self.load_own_globals()
+        else:
+            self.load_constant(namespace)
 
     def temporary(self, hint: str = "tmp") -> str:
         self._temporaries += 1

@@ -14,7 +14,6 @@ import functools
 import itertools
 import os
 import sysconfig
-import weakref
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -133,8 +132,7 @@ INLINED_FUNCTIONS = frozenset(
 #: the user's. "<eval_with_key>" is a graph of torch.fx: a backend runs it and may generate it again, so the
 #: capture of its frames would never end.
 GENERATED = ("<frozen ", "<__array_function__ internals>", "<eval_with_key>")
-#: The key is the address, because code objects compare by value.
-_requested: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
+_requested: CodeTable[bool] = CodeTable()
 
 
 def request(function: object) -> CodeType | None:
@@ -147,7 +145,7 @@ def request(function: object) -> CodeType | None:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if not isinstance(code, CodeType):
         return None
-    _requested[id(code)] = code
+    _requested[code] = True
     return code
 
 
@@ -155,7 +153,9 @@ def why_not_captured(code: CodeType) -> str | None:
     """A reason to run frames of this code object in the default evaluator, or None."""
     if _reads_frame(code):
         return "it may read its own local variables"
-    return None if id(code) in _requested else _why_not_from_there(code)
+    if resume.is_orphan(code):
+        return "the function that it resumes is gone"
+    return None if code in _requested else _why_not_from_there(code)
 
 
 @cached(maxsize=8192)

@@ -22,6 +22,7 @@ import types
 import warnings
 from typing import Any, TextIO
 
+from cache.code_table import CodeTable
 from capture.report.config import config
 from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
 
@@ -102,7 +103,8 @@ def load_environment(text: str) -> None:
 
 # --- warnings ---------------------------------------------------------------------------------------------
 
-_warned: set[tuple[types.CodeType | tuple[str, int] | None, str]] = set()
+_warned: CodeTable[set[str]] = CodeTable()
+_warned_places: set[tuple[tuple[str, int], str]] = set()
 
 
 def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
@@ -110,27 +112,27 @@ def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
 
     `capture.reset()` allows it again.
     """
-    place = (code.co_filename, code.co_firstlineno) if code is not None else ("capture", 0)
-    _warn_once((code, kind), place, message)
+    if code is None:
+        warn_once_at(("capture", 0), kind, message)
+        return
+    kinds = _warned.get(code) or set()
+    _warned[code] = kinds
+    if kind not in kinds:
+        kinds.add(kind)
+        warnings.warn_explicit(message, CaptureWarning, code.co_filename, code.co_firstlineno)
 
 
 def warn_once_at(place: tuple[str, int], kind: str, message: str) -> None:
     """The same for one who knows a function only by its file and first line."""
-    _warn_once((place, kind), place, message)
-
-
-def _warn_once(
-    key: tuple[types.CodeType | tuple[str, int] | None, str], place: tuple[str, int], message: str
-) -> None:
-    if key in _warned:
-        return
-    _warned.add(key)
-    warnings.warn_explicit(message, CaptureWarning, *place)
+    if (place, kind) not in _warned_places:
+        _warned_places.add((place, kind))
+        warnings.warn_explicit(message, CaptureWarning, *place)
 
 
 def forget_warnings() -> None:
     """Allow every warning again."""
     _warned.clear()
+    _warned_places.clear()
 
 
 def failure_text(error: BaseException) -> str:

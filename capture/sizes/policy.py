@@ -18,6 +18,7 @@ from types import CodeType
 
 import torch
 
+from cache.code_table import CodeTable
 from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
 from guards.sources import (
@@ -60,22 +61,16 @@ class Seen:
 
 
 class SizeHistory:
-    """The values that the captures of one converter saw.
-
-    The keys are the ids of code objects, because code objects compare by value.
-    """
+    """The values that the captures of one converter saw."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[weakref.ref[CodeType], Seen]] = {}
+        self._seen: CodeTable[Seen] = CodeTable()
         _histories.add(self)
 
     def of(self, code: CodeType) -> Seen:
-        held = self._seen.get(id(code))
-        if held is not None and held[0]() is code:
-            return held[1]
-        seen = Seen()
-        key = id(code)
-        self._seen[key] = weakref.ref(code, lambda _: self._seen.pop(key, None)), seen
+        seen = self._seen.get(code)
+        if seen is None:
+            seen = self._seen[code] = Seen()
         return seen
 
     def clear(self) -> None:

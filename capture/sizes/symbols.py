@@ -74,6 +74,13 @@ class Symbols:
             use_sizes(self.output.fake_mode, self.env)
         return self.env
 
+    def leave_environment(self) -> None:
+        """The translation is over. Fake tensors have the environment through their sizes, which the garbage
+        collector does not see: it must not lead to the graph, whose nodes have the fake tensors.
+        """
+        if self.env is not None:
+            self.env.owner = self.env.user_line = None
+
     # --- tensors ---
 
     def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:

@@ -243,6 +243,13 @@ class SizeEnv(ShapeEnv):
         """Does nothing: the code that takes the guards logs them."""
 
 
+def _forget_environments() -> None:
+    """Empty the caches of `ShapeEnv`: their keys have the environment, and some of them have no limit."""
+    for method in vars(ShapeEnv).values():
+        if hasattr(method, "cache_clear"):
+            method.cache_clear()
+
+
 def new_size_env(unbacked_scalars: bool = False, unbacked_sizes: bool = False) -> SizeEnv:
     """A new environment.
 
@@ -252,6 +259,7 @@ def new_size_env(unbacked_scalars: bool = False, unbacked_sizes: bool = False) -
     # The first structured trace event decides whether a trace is written at all. This event has no context:
     # collecting the context would import torch._dynamo.
     trace_structured("capture_sizes", suppress_context=True)
+    _forget_environments()
     return SizeEnv(unbacked_scalars, unbacked_sizes)
 
 

@@ -34,12 +34,16 @@ from codegen.kernel import forks
 from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
+from codegen.launch import object_code
 from codegen.llvm.emit import emit_function, module_of
 from codegen.llvm.target import Target
 
 log = logging.getLogger("capture.codegen.jit")
 
 _PLACEHOLDER = "kernel"
+#: Each run of the passes adds a callback to the builder, and later runs call all of them. A new builder costs
+#: 1.5 KB that are never freed.
+_MODULES_A_BUILDER = 64
 #: one thread at a time uses LLVM's passes, the table of known kernels and the linker
 _lock = forks.held_by_forks(threading.RLock(), forks.COMPILATION)
 _library_numbers = itertools.count()
@@ -56,13 +60,13 @@ class ObjectStore(Protocol):
 class MachineCode:
     """The linked code of one module. It is unloaded with its last reference."""
 
-    def __init__(self, tracker: Any, text: str, target: Target) -> None:
-        self._tracker = tracker
+    def __init__(self, linked: Any, text: str, target: Target) -> None:
+        self._linked = linked
         self.text = text
         self.target = target
 
     def address(self, symbol: str) -> int:
-        return int(self._tracker[symbol])
+        return int(self._linked[symbol])
 
     @cached_property
     def asm(self) -> str:
@@ -154,8 +158,8 @@ def _machine_code(
     missing = [source for symbol, source in sorted(sources.items()) if symbol not in found]
     if missing:
         text = module_of([(source.declarations, source.definition) for source in missing])
-        tracker = _link(_object_file(text, target, store), text, [source.symbol for source in missing])
-        code = MachineCode(tracker, text, target)
+        linked = _link(_object_file(text, target, store), text, [source.symbol for source in missing])
+        code = MachineCode(linked, text, target)
         for source in missing:
             found[source.symbol] = _known[target.cpu, source.symbol] = code
     return found
@@ -176,21 +180,23 @@ class _Compiler:
         self.machine = _llvm_target(target).create_target_machine(
             cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
         )
-        self._builder = binding.create_pass_builder(
-            self.machine, binding.create_pipeline_tuning_options(speed_level=2)
-        )
+        self._tuning = binding.create_pipeline_tuning_options(speed_level=2)
+        self._modules = 0
         self._passes = binding.create_new_module_pass_manager()
         self._passes.add_sroa_pass()
         self._passes.add_instruction_combine_pass()
         self._passes.add_simplify_cfg_pass()
 
     def optimised(self, text: str) -> Any:
-        """The module of `text` after the passes."""
+        """The module of `text` after the passes. Its constants and types are its own: they go with it."""
         try:
-            module = _llvm().parse_assembly(text)
+            module = _llvm().parse_assembly(text, _llvm().create_context())
             module.verify()
         except RuntimeError as error:
             raise CompilationFailed(f"LLVM does not accept the emitted text: {error}", text) from error
+        if self._modules % _MODULES_A_BUILDER == 0:
+            self._builder = _llvm().create_pass_builder(self.machine, self._tuning)
+        self._modules += 1
         self._passes.run(module, self._builder)
         return module
 
@@ -245,13 +251,18 @@ def _object_file(text: str, target: Target, store: ObjectStore | None) -> bytes:
 
 @cache
 def _linker() -> Any:
-    """The one LLJIT of the process. It only links, so its own target does not matter."""
+    """LLVM's linker, one for the process. It only links, so its own target does not matter."""
     machine = _llvm().Target.from_default_triple().create_target_machine(opt=2, jit=True)
     return _llvm().create_lljit_compiler(machine)
 
 
 def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
-    """The tracker of the linked code. It keeps the code alive and knows the addresses of `symbols`."""
+    """The linked code. It keeps the memory alive and knows the addresses of `symbols`."""
+    return object_code.load(object_file, _address) or _link_by_llvm(object_file, text, symbols)
+
+
+def _link_by_llvm(object_file: bytes, text: str, symbols: list[str]) -> Any:
+    """The same for other processors, and for files with more than code and constants."""
     library = _llvm().JITLibraryBuilder().add_object_img(object_file).add_current_process()
     for symbol in symbols:
         library.export_symbol(symbol)
@@ -267,13 +278,34 @@ def external_names(text: str) -> list[str]:
     return re.findall(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", text, re.MULTILINE)
 
 
+def _address(name: str) -> int:
+    """The address of a function that kernels call."""
+    vector_function = _vector_function(name)
+    if vector_function is not None:
+        return vector_function
+    try:
+        return _address_of(getattr(_process(), name))
+    except AttributeError:
+        raise CompilationFailed(f"no library of the process has the function {name}", "") from None
+
+
 @cache
 def _vector_function(name: str) -> int | None:
     """The address of a Sleef function in libtorch_cpu. None for others: the process exports them itself."""
     if not name.startswith("Sleef_"):
         return None
-    function = getattr(_torch_library(), name)
-    return ctypes.cast(function, ctypes.c_void_p).value
+    return _address_of(getattr(_torch_library(), name))
+
+
+def _address_of(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None  # a function has one
+    return address
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 @cache

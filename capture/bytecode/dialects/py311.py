@@ -346,6 +346,11 @@ class Assembler(Emission):
 
     # --- containers ---
 
+    def make_function(self, code: CodeType) -> None:
+        """A new function of the code, with the globals of the frame."""
+        self.load_constant(code)
+        self.add("MAKE_FUNCTION", 0)
+
     def build_tuple(self, count: int) -> None:
         self.add("BUILD_TUPLE", count)
 

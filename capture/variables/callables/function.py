@@ -282,7 +282,7 @@ class NestedFunctionVariable(FunctionVariable):
     def reconstruct(self, code: PythonCode) -> None:
         code.load_callable(types.FunctionType)
         code.load_constant(self.code)
-        self.scope.load_globals(code)
+        code.load_globals(self.scope.globals)
         code.load_constant(self.code.co_name)
         code.load(TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None))
         if self.closure:

@@ -197,7 +197,7 @@ class Variable:
     def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
         """Append bytecode that gives the global this value."""
         code.load(self)
-        code.load_constant(namespace)
+        code.load_globals(namespace)
         code.load_constant(name)
         code.store_item()
 
@@ -221,7 +221,7 @@ class Deleted(Variable):
     built_once = False
 
     def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
-        code.load_constant(namespace)
+        code.load_globals(namespace)
         code.load_constant(name)
         code.delete_item()
 
