@@ -18,6 +18,7 @@ TOPICS = (
     "symbolic_sizes",
     "frozen",
     "threads",
+    "leaks",
 )
 WITH_PEERS = ("steady_state", "kernels")
 

@@ -72,6 +72,7 @@ SLOW = (
     "test_bad_input.py::test_wrong_environment",
     "test_imports.py",
     "test_logs.py",
+    "test_memory.py::test_nothing_stays",
     "test_random_flow.py",
     "test_random_programs.py",
     "test_random_worlds.py",

@@ -1,0 +1,190 @@
+"""What stays in memory of functions that were captured and dropped, in bytes and in blocks of Python.
+
+In:  programs that make a function, capture it, call it and drop it.
+Out: a table; an error if memory stays. `python -m benchmarks.leaks [warm-up] [calls]`
+
+    function    0 bytes   0.0 blocks    a call, a recompile, a dropped function: see PROGRAMS
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import torch
+
+import capture
+
+X = torch.randn(16)
+BATCH = torch.randn(2, 4)
+_watched: list[weakref.ref[CodeType]] = []
+
+
+_FIELDS = (
+    *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"),
+    *("fsmblks", "uordblks", "fordblks", "keepcost"),
+)
+
+
+class _Usage(ctypes.Structure):
+    """The result of the C library's `mallinfo2`."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in _FIELDS]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What one call leaves: bytes of the C library, blocks of Python's allocator, code objects."""
+
+    bytes: float
+    blocks: float
+    alive: int
+
+    @property
+    def stays(self) -> bool:
+        """Tables grow in steps, so a few blocks may be new. A leak has some in each call."""
+        return self.alive > 0 or self.blocks >= 3 or self.bytes >= 1500
+
+
+def _bytes_in_use() -> int:
+    function = ctypes.CDLL(None).mallinfo2
+    function.restype = _Usage
+    usage = function()
+    return int(usage.uordblks + usage.hblkhd)
+
+
+def measure(program: Callable[[int], None], warm_up: int, calls: int) -> Left:
+    """The growth over `calls` calls, after a warm-up. The argument counts the calls."""
+    for number in range(warm_up):
+        program(number)
+    _watched.clear()
+    gc.collect()
+    gc.collect()
+    blocks, used = sys.getallocatedblocks(), _bytes_in_use()
+    for number in range(warm_up, warm_up + calls):
+        program(number)
+    gc.collect()
+    gc.collect()
+    alive = sum(reference() is not None for reference in _watched)
+    _watched.clear()
+    gc.collect()
+    return Left((_bytes_in_use() - used) / calls, (sys.getallocatedblocks() - blocks) / calls, alive)
+
+
+def _made(source: str) -> Any:
+    """The function `f` of a new namespace, which holds it too."""
+    space: dict[str, Any] = {"torch": torch}
+    exec(source, space)
+    _watched.append(weakref.ref(getattr(space["f"], "forward", space["f"]).__code__))
+    return space["f"]
+
+
+SIMPLE = "def f(x): return (x * {}.5 + 1).sin()"
+BROKEN = """
+def f(x):
+    y = (x * {}.5 + 1).sin()
+    if y.sum() > 3:
+        return y + 1
+    return y * 2
+"""
+MODULE = """
+class f(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+    def forward(self, x):
+        return self.linear(x).relu() * {}.5
+"""
+
+
+def dropped_function(number: int) -> None:
+    capture.compile(_made(SIMPLE.format(number % 3)))(X)
+
+
+def dropped_function_with_a_break(number: int) -> None:
+    capture.compile(_made(BROKEN.format(number % 3)))(X)
+
+
+def dropped_function_eager(number: int) -> None:
+    capture.compile(_made(SIMPLE.format(number % 3)), backend="eager")(X)
+
+
+def dropped_module(number: int) -> None:
+    capture.compile(_made(MODULE.format(number % 3))())(BATCH).sum().backward()
+
+
+def dropped_explanation(number: int) -> None:
+    str(capture.explain(_made(SIMPLE.format(number % 3)))(X))
+
+
+def dropped_function_of_two_sizes(number: int) -> None:
+    fast = capture.compile(_made(SIMPLE.format(number % 3)))
+    fast(X)
+    fast(X[:5])
+
+
+def block(number: int) -> None:
+    function = _made(SIMPLE.format(number % 3))
+    with capture.enable():
+        function(X)
+
+
+def _kept(x: torch.Tensor) -> torch.Tensor:
+    return x * 2 + 1
+
+
+def recompile(number: int) -> None:
+    with capture.config.patch(dynamic=False):
+        capture.compile(_kept)(X[: number % 16 + 1])
+    if number % 4 == 3:
+        capture.reset()
+
+
+_fast = capture.compile(lambda x: x * 3 + 1)
+
+
+def call(number: int) -> None:
+    _fast(X)
+
+
+def reset(number: int) -> None:
+    capture.reset()
+
+
+PROGRAMS: dict[str, Callable[[int], None]] = {
+    program.__name__: program
+    for program in (
+        dropped_function,
+        dropped_function_with_a_break,
+        dropped_function_eager,
+        dropped_module,
+        dropped_explanation,
+        dropped_function_of_two_sizes,
+        block,
+        recompile,
+        call,
+        reset,
+    )
+}
+
+
+def main(warm_up: int = 300, calls: int = 2000) -> None:
+    failed = []
+    for name, program in PROGRAMS.items():
+        left = measure(program, warm_up, calls)
+        print(
+            f"{name:32}{left.bytes:10.1f} bytes{left.blocks:8.2f} blocks{left.alive:6d} code objects a call"
+        )
+        failed += [name] if left.stays else []
+    if failed:
+        sys.exit(f"memory stays: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
