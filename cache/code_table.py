@@ -1,10 +1,9 @@
 """What is known of code objects, and is forgotten with them.
 
 In:  code objects, as keys.
-Out: `CodeTable`: values by code object. `per_code`: a function of a code object that is computed once.
+Out: `CodeTable`: values by code object.
 
-    @per_code
-    def decode(code): ...
+    table[f.__code__] = 3; del f    ->    len(table) == 0
 
 The key is the object: code objects compare by value, and hashing one hashes all its constants. A table holds
 no code object. So a value must not hold its own key: the garbage collector does not look into code objects,
@@ -13,9 +12,7 @@ and would never find such a circle.
 
 from __future__ import annotations
 
-import functools
 import weakref
-from collections.abc import Callable
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
@@ -49,18 +46,3 @@ class CodeTable(Generic[T]):
 
     def clear(self) -> None:
         self._known.clear()
-
-
-def per_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
-    """The function, computed once for each code object."""
-    known: CodeTable[tuple[T]] = CodeTable()
-
-    @functools.wraps(function)
-    def cached(code: CodeType) -> T:
-        found = known.get(code)
-        if found is None:
-            found = (function(code),)
-            known[code] = found
-        return found[0]
-
-    return cached

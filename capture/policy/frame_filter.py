@@ -20,6 +20,8 @@ from types import CodeType, FunctionType
 import torch
 from torch.autograd import forward_ad
 
+from cache.code_table import CodeTable
+from capture.bytecode import resume
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from types import CodeType
 
-from cache.code_table import CodeTable, per_code
+from cache.code_table import CodeTable
 
 
 def new_code(text: str = "1") -> CodeType:
@@ -38,17 +38,3 @@ def test_a_code_object_that_outlives_its_table() -> None:
     code = new_code()
     CodeTable[str]()[code] = "known"
     del code
-
-
-def test_per_code_asks_once() -> None:
-    asked: list[CodeType] = []
-
-    @per_code
-    def names(code: CodeType) -> None:
-        asked.append(code)
-
-    code = new_code()
-    assert names(code) is None and names(code) is None
-    assert asked == [code]
-    names(new_code())
-    assert len(asked) == 2
