@@ -13,14 +13,13 @@ It needs the kind of each code object.
 
 from __future__ import annotations
 
-import dis
 from enum import IntEnum
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import _capture
 
-from capture.bytecode.dialects import py311
+from capture.bytecode.dialects import dialect
 from capture.policy import frame_filter
 from capture.report.config import config
 
@@ -35,7 +34,6 @@ LEAST_NS = 2_000_000
 
 #: the file name of the functions that import modules
 IMPORTS = "<frozen importlib._bootstrap>"
-_JUMPS_BACK = frozenset(dis.opmap[name] for name in py311.JUMPS_BACK)
 
 
 class Kind(IntEnum):
@@ -66,7 +64,7 @@ def _has_loop(code: CodeType) -> bool:
     """Whether it has a loop. Before Python 3.12 a comprehension is a function of its own."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     comprehensions = (const for const in inner if const.co_name in frame_filter.COMPREHENSIONS)
-    return not _JUMPS_BACK.isdisjoint(code.co_code[::2]) or any(map(_has_loop, comprehensions))
+    return dialect.jumps_back(code) or any(map(_has_loop, comprehensions))
 
 
 def patient(converter: Any, settings: CaptureSettings) -> Any:

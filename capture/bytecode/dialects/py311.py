@@ -34,6 +34,13 @@ ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INT
 
 #: each loop ends with one
 JUMPS_BACK = frozenset(name for name in dis.opmap if "JUMP_BACKWARD" in name)
+_JUMPS_BACK = frozenset(dis.opmap[name] for name in JUMPS_BACK)
+
+
+def jumps_back(code: CodeType) -> bool:
+    """Whether the code itself has a loop."""
+    return not _JUMPS_BACK.isdisjoint(code.co_code[::CODE_UNIT])
+
 
 RETURNS = frozenset(("RETURN_VALUE",))
 RAISES = frozenset(("RAISE_VARARGS",))
