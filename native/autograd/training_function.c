@@ -144,7 +144,7 @@ static Node *allocate_node(const Segment *segment)
     size_t count = (size_t)segment->nslots, bytes = bytes_to_save(segment);
     bool many = count > FEW_METADATA, saves = bytes > 0;
     node->metadata = many ? malloc(count * METADATA_BYTES) : NULL; /* freed by SmallVector */
-    node->edges = allocate_for_torch((size_t)(segment->nedges + 1) * sizeof(Edge));
+    node->edges = allocate_for_torch((size_t)segment->nedges * sizeof(Edge));
     node->saved = saves ? allocate_for_torch(bytes) : NULL;
     if (node->edges == NULL || (many && node->metadata == NULL) || (saves && node->saved == NULL)) {
         free_node(node);
