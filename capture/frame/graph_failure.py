@@ -96,7 +96,7 @@ class FailureHandler:
         """Whether the captured graph raises too. It runs on copies where it writes to inputs."""
         assert self.forward is not None
         if self.mutates:
-            inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
+            inputs = _copies(inputs)
         with ThreadState():
             try:
                 self.forward(*inputs)
@@ -104,6 +104,24 @@ class FailureHandler:
                 put_back(self.modes, error)
                 return True
         return False
+
+
+def _copies(inputs: Sequence[Any]) -> list[Any]:
+    """Tensors in copied memory that share and overlap as the inputs do: eager refuses some writes to these."""
+    memory: dict[int, torch.UntypedStorage] = {}
+
+    def copied(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.layout is not torch.strided:
+            return value.clone()
+        storage = value.untyped_storage()
+        own = memory.setdefault(storage._cdata, storage.clone())
+        view = torch.empty(0, dtype=value.dtype, device=value.device)
+        view.set_(own, value.storage_offset(), value.size(), value.stride())
+        return view.requires_grad_(value.requires_grad)
+
+    return [copied(value) for value in inputs]
 
 
 def without_graph(gm: torch.fx.GraphModule) -> Callable[..., Any]:

@@ -16,7 +16,9 @@ import torch
 from torch import nn
 
 import capture
+from capture.frame.convert import Converter
 from capture.report.config import config
+from codegen.autograd.segment_backward import SegmentBackward
 
 
 def convolutions() -> nn.Module:
@@ -61,16 +63,28 @@ def calls(network: nn.Module, x: torch.Tensor) -> Counter[CodeType]:
         if event == "call":
             found[frame.f_code] += 1
 
+    def counting(method: Any) -> Any:
+        """Frames are not captured under a profile function, so it is set below the hook."""
+
+        def counted(*args: Any) -> Any:
+            sys.setprofile(count)
+            try:
+                return method(*args)
+            finally:
+                sys.setprofile(None)
+
+        return counted
+
     capture.reset()
     compiled = capture.compile(network, dynamic=False)
     gc.collect()
     gc.disable()
-    with config.patch(disk_cache=False):
-        sys.setprofile(count)
+    with config.patch(disk_cache=False), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Converter, "_convert", counting(Converter._convert))
+        patch.setattr(SegmentBackward, "compiled_backward", counting(SegmentBackward.compiled_backward))
         try:
             compiled(x).pow(2).mean().backward()
         finally:
-            sys.setprofile(None)
             gc.enable()
     return found
 
