@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Not the user's folder. The processes of one run share it, and `make clean` removes it.
 os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
-# pytest would keep the records of torch's trace, and with them objects of the program that have to die.
-logging.getLogger("torch.__trace").disabled = True
 # Tests call a function once and look at its graph.
 os.environ.setdefault("CAPTURE_WHEN", "first")
 

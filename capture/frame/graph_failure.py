@@ -107,7 +107,7 @@ class FailureHandler:
 
 
 def _copies(inputs: Sequence[Any]) -> list[Any]:
-    """Tensors in copied memory that share and overlap as the inputs do: eager refuses some writes to these."""
+    """Tensors that share and overlap in copied memory as the inputs do: eager refuses some writes to them."""
     memory: dict[int, torch.UntypedStorage] = {}
 
     def copied(value: Any) -> Any:
