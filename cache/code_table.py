@@ -44,5 +44,8 @@ class CodeTable(Generic[T]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def drop_oldest(self) -> None:
+        self._known.pop(next(iter(self._known), 0), None)
+
     def clear(self) -> None:
         self._known.clear()

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, TypeVar, overload
 
-from capture.bytecode.by_code import ByCode, cached
+from cache.code_table import CodeTable
+from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 
 
@@ -96,12 +97,12 @@ def decode(code: CodeType) -> Decoded:
 
 
 #: code -> its beginning, the code that follows there, and the instruction in it to which the beginning jumps
-_prefixes: ByCode[tuple[CodeType, weakref.ref[CodeType], int]] = ByCode()
+_prefixes: CodeTable[tuple[CodeType, weakref.ref[CodeType], int]] = CodeTable()
 
 
 def remember_prefix(code: CodeType, head: CodeType, rest: CodeType, target: int) -> None:
     """`code` is `head` and then `rest`. Its instructions are not read anew, but those of `rest` moved."""
-    _prefixes.set(code, (head, weakref.ref(rest), target))
+    _prefixes[code] = (head, weakref.ref(rest), target)
 
 
 def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:

@@ -24,7 +24,8 @@ from typing import Any
 from bytecode import Bytecode, Instr, Label, TryBegin
 from bytecode.instr import InstrLocation
 
-from capture.bytecode.by_code import ByCode, cached
+from cache.code_table import CodeTable
+from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like
 from capture.bytecode.instructions import decode, remember_prefix
@@ -44,7 +45,7 @@ class ResumePoint:
 
 
 #: of a resume function's code: its original, which owns it, and the length of its prologue
-_points: ByCode[tuple[weakref.ref[CodeType], int]] = ByCode()
+_points: CodeTable[tuple[weakref.ref[CodeType], int]] = CodeTable()
 
 
 def point_of(code: CodeType) -> ResumePoint:
@@ -101,7 +102,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if prefixed is not None:
         code, head = prefixed
         remember_prefix(code, head, original, target)
-        _points.set(code, (weakref.ref(original), len(prologue)))
+        _points[code] = (weakref.ref(original), len(prologue))
         return code
     items = [*prologue, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
@@ -113,7 +114,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    _points.set(code, (weakref.ref(original), len(prologue)))
+    _points[code] = (weakref.ref(original), len(prologue))
     return code
 
 

@@ -26,10 +26,10 @@ from capture.report.config import config
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
-#: Interpreting a code unit and compiling what comes of it costs about 30 us. A frame is captured after a
-#: quarter of that: programs that have repeated a step go on, as a rule, for much longer.
+#: Estimated: a quarter of what it costs to interpret a code unit and to compile what comes of it. Programs
+#: that have repeated a step go on, as a rule, for much longer. `benchmarks/programs` shows what it gives.
 UNIT_NS = 7_500
-#: No capture is cheaper than four times this.
+#: The least time that Python has to spend: each capture has costs that do not depend on the code.
 LEAST_NS = 2_000_000
 
 #: the file name of the functions that import modules

@@ -93,8 +93,14 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
 {
     Patience *patience = (Patience *)callback;
     ColdRuns *cold = &state->cold;
-    if (cold->kind == KIND_UNKNOWN && find_kind(patience, hook, state) < 0) {
-        return -1;
+    if (cold->kind == KIND_UNKNOWN) {
+        Py_INCREF(callback); /* a signal handler may take it off the thread meanwhile */
+        const int failed = find_kind(patience, hook, state) < 0;
+        const int gone = hook->callback != callback;
+        Py_DECREF(callback);
+        if (failed || gone) {
+            return failed ? -1 : 0;
+        }
     }
     if (cold->kind == KIND_ASK || ((state->marks & CODE_RESUME) && state->count == 0)) {
         return 1;
