@@ -1,9 +1,9 @@
-"""Object files that stay on disk between processes.
+"""What stays on disk between processes: object files, compiled graphs, entries of frames.
 
-In:  `put(parts, data)` after a compilation.
-Out: `get(parts)` before the next compilation: the same bytes, or None.
+In:  `put(parts, data, kind)` after a compilation.
+Out: `get(parts, kind)` before the next compilation: the same bytes, or None.
 
-    <directory>/9c/9c1f....o     magic, sha256 of the data, the data
+    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry: the other kinds
 
 A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
 processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. What
@@ -19,7 +19,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,9 @@ log = logging.getLogger("capture.cache")
 
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
+#: by kind of object: the ending of its files
+KINDS = {"machine code": ".o", "graph": ".graph", "entry": ".entry"}
+_ENDINGS = tuple(KINDS.values())
 _EVICT_TO = 0.8  # of the size limit, so that not every put evicts when the limit is reached
 _FOLDERS = tuple(f"{byte:02x}" for byte in range(256))  # one for each first byte of a key
 _ABANDONED = 3600.0  # seconds: a temporary file of this age was left by a process that was killed
@@ -45,18 +48,32 @@ class _File(NamedTuple):
 
 
 class KernelStore:
-    """A folder of at most `max_bytes` of object files. The least recently used files are removed first."""
+    """A folder of at most `max_bytes` of objects. The least recently used files are removed first.
 
-    def __init__(self, directory: str | os.PathLike[str], max_bytes: int = 512 * 1024 * 1024) -> None:
+    `note(kind, found)` is called at each `get`.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        max_bytes: int = 512 * 1024 * 1024,
+        note: Callable[[str, bool], None] | None = None,
+    ) -> None:
         self.directory = Path(directory).absolute()  # it stays where it is when the program changes folders
         self.max_bytes = max_bytes
+        self._note = note
         self._lock = threading.Lock()
         self._bytes_known: int | None = None  # of the folder: estimated at the first put, then counted
         self._reported: set[str] = set()
 
-    def get(self, parts: tuple[str, ...]) -> bytes | None:
+    def get(self, parts: tuple[str, ...], kind: str = "machine code") -> bytes | None:
         """The data stored under `parts`, or None."""
-        path = self._path(parts)
+        data = self._read(self._path(parts, kind))
+        if self._note is not None:
+            self._note(kind, data is not None)
+        return data
+
+    def _read(self, path: Path) -> bytes | None:
         try:
             with self._open() as store, store.folder(path.parent.name) as folder:
                 return _checked(folder, path.name)
@@ -66,19 +83,19 @@ class KernelStore:
             self._report(path, error)
             return None
 
-    def put(self, parts: tuple[str, ...], data: bytes) -> None:
+    def put(self, parts: tuple[str, ...], data: bytes, kind: str = "machine code") -> None:
         """Store `data`. A failure to write is logged once, never raised: the caller has the code."""
-        path = self._path(parts)
+        path = self._path(parts, kind)
         try:
             with self._open(make=True) as store, store.folder(path.parent.name, make=True) as folder:
                 folder.write(path.name, _header(data) + data)
-                log.debug("%d bytes of machine code stored at %s", len(data), path)
+                log.debug("%d bytes of %s stored at %s", len(data), kind, path)
                 self._make_room(store, path, _HEADER + len(data))
         except (Refused, OSError) as error:
             self._report(path, error)
 
     def clear(self) -> None:
-        """Remove all object files."""
+        """Remove all objects."""
         with self._lock:
             self._bytes_known = 0
             try:
@@ -93,9 +110,9 @@ class KernelStore:
     def _open(self, make: bool = False) -> TrustedFolder:
         return TrustedFolder.at(str(self.directory), make=make)
 
-    def _path(self, parts: tuple[str, ...]) -> Path:
+    def _path(self, parts: tuple[str, ...], kind: str = "machine code") -> Path:
         key = object_key(parts)
-        return self.directory / key[:2] / f"{key}.o"
+        return self.directory / key[:2] / f"{key}{KINDS[kind]}"
 
     def _make_room(self, store: TrustedFolder, newest: Path, size: int) -> None:
         """After a put: remove files if the store is too large."""
@@ -114,7 +131,7 @@ class KernelStore:
         return len(_FOLDERS) * sum(file.size for file in _objects(store, folder))
 
     def _files(self, store: TrustedFolder) -> Iterator[_File]:
-        """Every object file. A folder that is refused is left alone."""
+        """Every object. A folder that is refused is left alone."""
         for folder in _FOLDERS:
             try:
                 yield from _objects(store, folder)
@@ -145,29 +162,29 @@ class KernelStore:
         if reason not in self._reported:
             self._reported.add(reason)
             if reason == "failure":
-                message = f"can't use {path}: {message}; kernels are not kept for the next process"
+                message = f"can't use {path}: {message}; what is compiled is not kept for the next process"
             log.warning("%s", message)
 
 
 def _checked(folder: TrustedFolder, name: str) -> bytes | None:
-    """The data of an object file. One with a wrong checksum is removed, and gives None."""
+    """The data of an object. One with a wrong checksum is removed, and gives None."""
     content = folder.read(name)
     data = content[_HEADER:]
     path = os.path.join(folder.path, name)
     if content[:_HEADER] != _header(data):
-        log.warning("%s is damaged and was removed: its kernels are compiled again", path)
+        log.warning("%s is damaged and was removed: what it had is compiled again", path)
         folder.remove(name)
         return None
-    log.debug("%d bytes of machine code found at %s", len(data), path)
+    log.debug("%d bytes found at %s", len(data), path)
     return data
 
 
 def _objects(store: TrustedFolder, folder_name: str) -> list[_File]:
-    """The object files in one folder. Temporary files that nobody will finish are removed."""
+    """The objects in one folder. Temporary files that nobody will finish are removed."""
     found = []
     with store.folder(folder_name) as folder:
         for name, status in folder.files():
-            if name.endswith(".o"):
+            if name.endswith(_ENDINGS):
                 found.append(_File(folder_name, name, status.st_size, status.st_mtime))
             elif name.endswith(".tmp") and time.time() - status.st_mtime > _ABANDONED:
                 folder.remove(name)

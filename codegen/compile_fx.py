@@ -36,11 +36,12 @@ from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableErr
 from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import (
     CompiledGraph,
+    EagerFallback,
     EagerGraph,
+    InInferenceMode,
     assemble,
     calibrate,
     is_available,
-    run_eagerly,
     unwatched,
 )
 from codegen.trace import autocast
@@ -147,20 +148,6 @@ def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
     return inside
 
 
-class InInferenceMode:
-    """A compiled graph; each call of it runs in inference mode."""
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        with torch.inference_mode():
-            return self.graph(*args)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
-
-
 def check_inputs(example_inputs: Sequence[Any]) -> None:
     if not is_available():
         raise UntraceableError("the extension _capture is not built")
@@ -242,20 +229,6 @@ def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) ->
 def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[..., tuple[Any, ...]]:
     fallback = EagerFallback(gm, lifted)
     return autocast.WithAutocast(fallback) if autocast.is_on() else fallback
-
-
-class EagerFallback:
-    """Runs the module through eager where a check in a kernel failed.
-
-    The caller then sees eager's own error.
-    """
-
-    def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
-        self.module = module
-        self.lifted = len(lifted)
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        return run_eagerly(self.module, args[: len(args) - self.lifted])
 
 
 class UnderGradMode:

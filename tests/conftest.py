@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,6 +79,14 @@ SLOW = (
     "test_settrace.py::test_without_the_extension",
     "test_tour.py",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiles_every_graph() -> Iterator[None]:
+    """Graphs come from the store in tests/codegen/stored alone: others look at how a graph was compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codegen.stored.compile_graph.enabled", False)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

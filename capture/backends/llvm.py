@@ -26,8 +26,10 @@ from capture.backends.sized_graph import SizedGraph
 from capture.backends.value_parts import compile_in_parts, reads_values
 from capture.report import log
 from capture.report.config import config
+from capture.report.counters import counters
 from codegen.compile_fx import compile_for_sizes, compile_fx
 from codegen.launch.compiled import CompiledGraph, EagerGraph
+from codegen.stored.compile_graph import compile_graph
 
 if TYPE_CHECKING:
     import torch.fx
@@ -63,7 +65,7 @@ def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Ca
         if symbolic is None:
             return forward
         return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
-    compiled = compile_fx(gm, example_inputs, store=kernel_store())
+    compiled = compile_graph(gm, example_inputs, store=kernel_store())
     return forward if isinstance(compiled, EagerGraph) else compiled
 
 
@@ -72,11 +74,11 @@ def _compile_natively(
 ) -> Callable[..., Any]:
     places = [node for node in gm.graph.nodes if node.op == "placeholder"]
     frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
-    compile_graph = functools.partial(compile_fx, store=kernel_store(), frozen=frozen)
+    compiler = functools.partial(compile_graph, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
-        return SizedGraph(gm, example_inputs, compile_graph, symbolic)
-    return compile_graph(gm, example_inputs)
+        return SizedGraph(gm, example_inputs, compiler, symbolic)
+    return compiler(gm, example_inputs)
 
 
 @register("aot_eager")
@@ -87,14 +89,14 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
 
 
 def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    compile_graph = functools.partial(compile_fx, kernels=False)
+    compiler = functools.partial(compile_fx, kernels=False)
     if any(type(value) is int for value in example_inputs):
-        return SizedGraph(gm, example_inputs, compile_graph)
-    return compile_graph(gm, example_inputs)
+        return SizedGraph(gm, example_inputs, compiler)
+    return compiler(gm, example_inputs)
 
 
 def kernel_store() -> Any:
-    """The disk cache of machine code, or None if config.disk_cache is off."""
+    """The disk cache, or None if config.disk_cache is off."""
     return _open_store(config.cache_dir) if config.disk_cache else None
 
 
@@ -108,12 +110,18 @@ def _open_store(directory: str) -> Any:
             directory = platformdirs.user_cache_dir("capture")
             if not os.path.isabs(directory):  # "~" stays as it is where nobody knows the home
                 raise RuntimeError("the user has no home folder")
-        return KernelStore(directory)
+        return KernelStore(directory, note=_count)
     except (RuntimeError, OSError) as error:
         log.get("cache").logger.warning(
-            "no machine code is kept for the next process: %s; CAPTURE_CACHE_DIR names a folder for it", error
+            "nothing that is compiled is kept for the next process: %s; "
+            "CAPTURE_CACHE_DIR names a folder for it",
+            error,
         )
         return None
+
+
+def _count(kind: str, found: bool) -> None:
+    counters["cache"][f"{kind} {'found' if found else 'missing'}"] += 1
 
 
 # --- whether a compiled graph is worth a call -------------------------------------------------------------

@@ -7,7 +7,7 @@ Out: nested counts. `counters.clear()` and `capture.reset()` set them to zero.
                                counters["graph_breaks"]["data_dependent_jump"] == 1
 
 Groups: frames (captured, skipped, failed), graphs (compiled, calls_captured), graph_breaks (by reason id),
-recompiles (by code name).
+recompiles (by code name), cache (graph found, graph missing, and so for each kind of object).
 """
 
 from __future__ import annotations

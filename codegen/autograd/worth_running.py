@@ -22,9 +22,7 @@ import torch
 from torch import fx
 
 from codegen.autograd.training import ViewsGraph
-from codegen.kernel.program import ExternStep, KernelStep, ViewStep
 from codegen.launch.compiled import CompiledGraph, EagerGraph
-from codegen.launch.direct_calls import callable_of, is_direct
 
 INSTRUCTION = 0.025  # a bytecode instruction
 OPERATION = 0.9  # a torch function that eager calls and the graph does not
@@ -68,9 +66,7 @@ def cost(graph: Any) -> float | None:
         return EAGER_GRAPH
     if not isinstance(graph, CompiledGraph) or graph.native_calls:
         return None
-    steps = graph.program.steps
-    if any(isinstance(step, KernelStep) for step in steps):
+    counts = graph.counts
+    if counts.kernels:
         return None
-    calls = [callable_of(step.op) for step in steps if isinstance(step, ExternStep)]
-    views = sum(isinstance(step, ViewStep) for step in steps)
-    return VIEW * views + sum(DIRECT_CALL if is_direct(call) else CALL for call in calls)
+    return VIEW * counts.views + DIRECT_CALL * counts.direct_calls + CALL * counts.other_calls

@@ -15,12 +15,14 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from torch import fx
 
 from codegen.kernel import ir
-from codegen.kernel.program import KernelStep, Program
+from codegen.kernel.program import ExternStep, KernelStep, Program, ViewStep
+from codegen.launch.direct_calls import callable_of, is_direct
 from codegen.launch.extern_program import extern_program
 from codegen.launch.jit import compile_kernels
 from codegen.launch.kernel_report import watch
@@ -38,6 +40,15 @@ Base: Any = getattr(_capture, "CompiledGraph", object)
 NO_CHANGES: Mapping[str, int] = {}
 
 
+class Counts(NamedTuple):
+    """The steps of a graph: kernels; calls of operators, by an entry point or not; views."""
+
+    kernels: int
+    direct_calls: int
+    other_calls: int
+    views: int
+
+
 class CompiledGraph(Base):
     """A launch plan with its kernels. A call goes straight to native code."""
 
@@ -45,6 +56,14 @@ class CompiledGraph(Base):
     compiled: list[Any]
     extern_calls: list[str]
     native_calls: list[str]
+    is_stopgap = False  # its kernels could not be compiled: it calls operators
+
+    @cached_property
+    def counts(self) -> Counts:
+        steps = self.program.steps
+        direct = [is_direct(callable_of(step.op)) for step in steps if isinstance(step, ExternStep)]
+        views = sum(isinstance(step, ViewStep) for step in steps)
+        return Counts(len(self.kernels), sum(direct), len(direct) - sum(direct), views)
 
     @property
     def kernels(self) -> list[Any]:
@@ -106,6 +125,34 @@ def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
+class EagerFallback:
+    """Runs the module through eager where a check in a kernel failed.
+
+    The caller then sees eager's own error.
+    """
+
+    def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
+        self.module = module
+        self.lifted = len(lifted)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        return run_eagerly(self.module, args[: len(args) - self.lifted])
+
+
+class InInferenceMode:
+    """A compiled graph; each call of it runs in inference mode."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        with torch.inference_mode():
+            return self.graph(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+
 @contextmanager
 def unwatched() -> Iterator[None]:
     """Compile without the frame hook of this thread and without garbage collection.
@@ -154,7 +201,9 @@ def assemble(
         if strict:
             raise
         log.warning("the graph runs without kernels of its own: compiling them failed", exc_info=True)
-        return link(extern_program(graph), store, options, fallback)
+        made = link(extern_program(graph), store, options, fallback)
+        made.is_stopgap = True
+        return made
 
 
 strict = False  # True: a failure of lowering or of the kernel compiler raises (tests)

@@ -14,7 +14,6 @@ again.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import itertools
 import logging
@@ -23,11 +22,9 @@ import threading
 import weakref
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 import llvmlite
-import torch
 from llvmlite import binding
 
 from codegen.kernel import forks
@@ -35,6 +32,7 @@ from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
 from codegen.launch import object_code
+from codegen.launch.symbols import address_of, vector_function
 from codegen.llvm.emit import emit_function, module_of
 from codegen.llvm.target import Target
 
@@ -67,6 +65,11 @@ class MachineCode:
 
     def address(self, symbol: str) -> int:
         return int(self._linked[symbol])
+
+    def object_file(self, store: ObjectStore | None) -> bytes:
+        """The object file. It is compiled again where the store does not have it."""
+        with _lock:
+            return _object_file(self.text, self.target, store)
 
     @cached_property
     def asm(self) -> str:
@@ -258,7 +261,7 @@ def _linker() -> Any:
 
 def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
     """The linked code. It keeps the memory alive and knows the addresses of `symbols`."""
-    return object_code.load(object_file, _address) or _link_by_llvm(object_file, text, symbols)
+    return object_code.load(object_file, address_of) or _link_by_llvm(object_file, text, symbols)
 
 
 def _link_by_llvm(object_file: bytes, text: str, symbols: list[str]) -> Any:
@@ -267,7 +270,7 @@ def _link_by_llvm(object_file: bytes, text: str, symbols: list[str]) -> Any:
     for symbol in symbols:
         library.export_symbol(symbol)
     for name in external_names(text):
-        address = _vector_function(name)
+        address = vector_function(name)
         if address is not None:
             library.import_symbol(name, address)
     return library.link(_linker(), f"capture{next(_library_numbers)}")
@@ -276,38 +279,3 @@ def _link_by_llvm(object_file: bytes, text: str, symbols: list[str]) -> Any:
 def external_names(text: str) -> list[str]:
     """The functions of Sleef and libm that a module calls. LLVM does not provide them."""
     return re.findall(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", text, re.MULTILINE)
-
-
-def _address(name: str) -> int:
-    """The address of a function that kernels call."""
-    vector_function = _vector_function(name)
-    if vector_function is not None:
-        return vector_function
-    try:
-        return _address_of(getattr(_process(), name))
-    except AttributeError:
-        raise CompilationFailed(f"no library of the process has the function {name}", "") from None
-
-
-@cache
-def _vector_function(name: str) -> int | None:
-    """The address of a Sleef function in libtorch_cpu. None for others: the process exports them itself."""
-    if not name.startswith("Sleef_"):
-        return None
-    return _address_of(getattr(_torch_library(), name))
-
-
-def _address_of(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None  # a function has one
-    return address
-
-
-@cache
-def _process() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
-@cache
-def _torch_library() -> ctypes.CDLL:
-    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))

@@ -54,7 +54,7 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtu
         kernels_run()
     (record,) = caplog.records
     assert record.name == "capture.cache"
-    assert "no machine code is kept for the next process" in record.getMessage()
+    assert "nothing that is compiled is kept for the next process" in record.getMessage()
     assert "CAPTURE_CACHE_DIR" in record.getMessage()
 
 

@@ -97,13 +97,13 @@ def test_an_index_that_is_an_input_is_checked_first(monkeypatch: pytest.MonkeyPa
     """Then the update of the statistics is no copy at the end."""
     graphs: list[Any] = []
     compiler = sys.modules["capture.backends.llvm"]
-    compile_fx = compiler.compile_fx
+    compile_graph = compiler.compile_graph
 
     def kept(*args: Any, **settings: Any) -> Any:
-        graphs.append(compile_fx(*args, **settings))
+        graphs.append(compile_graph(*args, **settings))
         return graphs[-1]
 
-    monkeypatch.setattr(compiler, "compile_fx", kept)
+    monkeypatch.setattr(compiler, "compile_graph", kept)
     capture.compile(statistics)(torch.zeros(5), torch.ones(5), torch.zeros(5, dtype=torch.int64))
     (graph,) = graphs
     checks = [kernel for kernel in graph.loops.split("kernel ") if "check" in kernel]

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from codegen.launch import jit, object_code
+from codegen.launch import jit, object_code, symbols
 from codegen.llvm.target import Target
 
 TEXT = """
@@ -39,7 +39,7 @@ def compiled(text: str) -> bytes:
 
 
 def test_constants_calls_and_functions_of_other_libraries() -> None:
-    code = object_code.load(compiled(TEXT), jit._address)
+    code = object_code.load(compiled(TEXT), symbols.address_of)
     assert code is not None
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(code["picked"])
     assert [function(i) for i in range(4)] == [math.sin(i + 1.5) * 0.3 for i in range(4)]
@@ -58,14 +58,14 @@ def test_constants_calls_and_functions_of_other_libraries() -> None:
 )
 def test_what_kernels_do_not_have_is_left_to_llvm(text: str) -> None:
     file = compiled(text)
-    assert object_code.load(file, jit._address) is None
+    assert object_code.load(file, symbols.address_of) is None
     linked = jit._link(file, text, ["f"])
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked["f"])() == 7
 
 
 @pytest.mark.parametrize("file", [b"", b"\x7fELF", b"no object file" * 10], ids=["empty", "short", "other"])
 def test_what_is_no_object_file(file: bytes) -> None:
-    assert object_code.load(file, jit._address) is None
+    assert object_code.load(file, symbols.address_of) is None
 
 
 def test_memory_is_given_back() -> None:
@@ -73,7 +73,7 @@ def test_memory_is_given_back() -> None:
     gc.collect()
     sizes = []
     for _ in range(3):
-        codes = [object_code.load(file, jit._address) for _ in range(50)]
+        codes = [object_code.load(file, symbols.address_of) for _ in range(50)]
         del codes
         with open("/proc/self/statm") as status:
             sizes.append(int(status.read().split()[0]))

@@ -69,13 +69,13 @@ def test_error_of_values(name: str, dynamic: bool, grad: bool) -> None:
 def test_the_assertion_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     graphs: list[Any] = []
     compiler = sys.modules["capture.backends.llvm"]
-    compile_fx = compiler.compile_fx  # type: ignore[attr-defined]
+    compile_graph = compiler.compile_graph  # type: ignore[attr-defined]
 
     def kept(*args: Any, **settings: Any) -> Any:
-        graphs.append(compile_fx(*args, **settings))
+        graphs.append(compile_graph(*args, **settings))
         return graphs[-1]
 
-    monkeypatch.setattr(compiler, "compile_fx", kept)
+    monkeypatch.setattr(compiler, "compile_graph", kept)
     capture.compile(asserted)(TWOS)
     (graph,) = graphs
     assert graph.extern_calls == []

@@ -1,0 +1,115 @@
+"""compile_fx with a memory.
+
+In:  a captured graph, its inputs, a store.
+Out: the callable of `compile_fx`, from the store where it has the graph.
+
+    compile_graph(gm, [x, y], store=store)   ->   a hit: from data;  a miss: compile_fx, then put
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from torch import fx
+
+from codegen.launch.compiled import TEXTS
+from codegen.stored.captured import Captured, captured
+from codegen.stored.graphs import from_data, state_of, to_data
+from codegen.stored.names import Malformed, NotStored
+from codegen.stored.state import state, versions
+
+log = logging.getLogger("capture.cache")
+
+KIND = "graph"
+#: logs that show how a graph is compiled. While one is on, every graph is compiled.
+SHOWN = (*TEXTS, "kernels", "passes")
+enabled = True  # False: every graph is compiled (tests look at loops)
+
+
+class Store(Protocol):
+    """`cache.store.KernelStore`."""
+
+    def get(self, parts: tuple[str, ...], kind: str = ...) -> bytes | None: ...
+
+    def put(self, parts: tuple[str, ...], data: bytes, kind: str = ...) -> None: ...
+
+
+def compile_graph(
+    gm: fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    store: Store | None = None,
+    kernels: bool = True,
+    frozen: frozenset[int] = frozenset(),
+) -> Any:
+    """As `codegen.compile_fx.compile_fx`. `store`: of compiled graphs, and of their kernels' object files."""
+    known = captured(gm, inputs, kernels=kernels, frozen=frozen) if store is not None and is_used() else None
+    if known is None or store is None:
+        return compile_anew(gm, inputs, store, kernels, frozen)
+    key = known.key
+    found = read(key, store, lambda: gm)
+    if found is None:
+        found = compile_anew(gm, inputs, store, kernels, frozen)
+        keep(found, known, key, store)
+    return found
+
+
+def compile_anew(
+    gm: fx.GraphModule, inputs: Sequence[Any], store: Any, kernels: bool, frozen: frozenset[int]
+) -> Any:
+    from codegen.compile_fx import compile_fx  # lazy: a graph from the store needs no compiler
+
+    return compile_fx(gm, inputs, store=store, kernels=kernels, frozen=frozen)
+
+
+def is_used() -> bool:
+    """Whether graphs may come from the store."""
+    return enabled and not any(
+        logging.getLogger(f"capture.{name}").isEnabledFor(logging.DEBUG) for name in SHOWN
+    )
+
+
+def key_of(compiled: Any) -> str | None:
+    """The key under which the store has this graph; None if it has not."""
+    key: str | None = getattr(compiled, "stored_key", None)
+    return key
+
+
+def restore(key: str, store: Store, module: Callable[[], fx.GraphModule] | None = None) -> Any:
+    """The graph of that key. None: it is gone, or it was compiled in another state of the process.
+
+    `module` gives the captured graph, where a rare request needs it. Without it, it is made from the data.
+    """
+    return read(key, store, module, check_state=True) if is_used() else None
+
+
+def read(
+    key: str, store: Store, module: Callable[[], fx.GraphModule] | None, check_state: bool = False
+) -> Any:
+    data = store.get(parts_of(key), KIND)
+    if data is None:
+        return None
+    try:
+        if check_state and state_of(data) != state():
+            return None
+        found = from_data(data, module)
+    except NotStored:
+        return None
+    except Malformed as damage:
+        log.warning("the compiled graph %s is not used: %s; it is compiled again", key[:16], damage)
+        return None
+    found.stored_key = key
+    return found
+
+
+def keep(compiled: Any, known: Captured, key: str, store: Store) -> None:
+    data = to_data(compiled, known, store)
+    if data is not None:
+        store.put(parts_of(key), data, KIND)
+        compiled.stored_key = key
+
+
+def parts_of(key: str) -> tuple[str, ...]:
+    return ("graph", key, versions())

@@ -1,0 +1,141 @@
+"""Compiled graphs of all kinds as plain data.
+
+In:  what `compile_fx` gives, and the `Captured` graph that it was made from.
+Out: `to_data(...)`: bytes, or None where the graph is not stored; `from_data(bytes)`: the callable.
+
+    from_data(to_data(compile_fx(gm, [x]), captured(gm, [x]), store))(x)   ->   as compile_fx(gm, [x])(x)
+
+One table has the kinds: how each is written and read.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from torch import fx
+
+from codegen.launch.compiled import CompiledGraph, EagerFallback, EagerGraph, InInferenceMode
+from codegen.stored import container
+from codegen.stored.captured import Captured
+from codegen.stored.modules import module_of
+from codegen.stored.names import Malformed, NotStored
+from codegen.stored.plans import plan_data, plan_of
+from codegen.stored.values import Reader, Writer
+from codegen.trace import autocast
+
+log = logging.getLogger("capture.codegen")
+
+#: errors of reading what somebody else has written
+DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, OSError)
+
+
+class Origin:
+    """The captured graph of stored data. Its module is made when it is first needed."""
+
+    def __init__(self, data: dict[str, Any], module: Callable[[], fx.GraphModule] | None) -> None:
+        self.inputs = data["inputs"]
+        self.state = data["state"]
+        self.kernels = data["kernels"]
+        self._module = module or functools.partial(module_of, data["module"])
+
+    @functools.cached_property
+    def module(self) -> fx.GraphModule:
+        return self._module()
+
+    @functools.cached_property
+    def eagerly(self) -> EagerFallback:
+        return EagerFallback(self.module, [])
+
+    def fallback(self, *args: Any) -> tuple[Any, ...]:
+        """Runs the graph by eager's operators where a check failed: eager's own error is raised."""
+        if not self.state["autocast"][0]:
+            return self.eagerly(*args)
+        with autocast.switched(True):
+            return self.eagerly(*args)
+
+
+# --- to data ----------------------------------------------------------------------------------------------
+
+
+def to_data(compiled: Any, captured: Captured, store: Any) -> bytes | None:
+    """`store` has the object files of the kernels."""
+    writer = Writer()
+    try:
+        graph = graph_data(compiled, writer, store)
+    except NotStored as reason:
+        log.debug("a compiled graph is not kept for the next process: %s", reason)
+        return None
+    return container.pack({"captured": captured.data, "graph": graph}, writer.blobs)
+
+
+def graph_data(compiled: Any, writer: Writer, store: Any) -> list[Any]:
+    """[kind, content]. Raises NotStored."""
+    for kind, (cls, write, _) in KINDS.items():
+        if type(compiled) is cls:
+            return [kind, write(compiled, writer, store)]
+    raise NotStored(f"a {type(compiled).__name__}")
+
+
+def around_data(compiled: Any, writer: Writer, store: Any) -> list[Any]:
+    return graph_data(compiled.graph, writer, store)
+
+
+def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
+    return compiled.reason
+
+
+# --- from data --------------------------------------------------------------------------------------------
+
+
+def from_data(data: bytes, module: Callable[[], fx.GraphModule] | None = None) -> Any:
+    """The callable. `module` gives the captured graph; without it, the graph is made from the data.
+
+    Raises Malformed.
+    """
+    content, blobs = container.unpack(data)
+    try:
+        origin = Origin(content["captured"], module)
+        return graph_of(content["graph"], Reader(blobs), origin)
+    except DAMAGES as error:
+        raise Malformed(f"the graph is damaged: {type(error).__name__}: {error}") from error
+
+
+def graph_of(data: list[Any], reader: Reader, origin: Origin) -> Any:
+    kind, content = data
+    return KINDS[kind][2](content, reader, origin)
+
+
+def native_of(content: Any, reader: Reader, origin: Origin) -> Any:
+    return plan_of(content, reader, origin.fallback)
+
+
+def around(cls: Callable[[Any], Any]) -> Callable[[Any, Reader, Origin], Any]:
+    return lambda content, reader, origin: cls(graph_of(content, reader, origin))
+
+
+def eager_of(content: Any, _: Reader, origin: Origin) -> EagerGraph:
+    return EagerGraph(origin.module, content)
+
+
+#: by kind: the class of the callable, how it is written and read
+KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
+    "native": (CompiledGraph, plan_data, native_of),
+    "eager": (EagerGraph, eager_data, eager_of),
+    "without_autocast": (autocast.WithoutAutocast, around_data, around(autocast.WithoutAutocast)),
+    "in_inference_mode": (InInferenceMode, around_data, around(InInferenceMode)),
+}
+
+
+def state_of(data: bytes) -> Any:
+    """The state of the process in which the graph was compiled. Raises Malformed."""
+    content, _ = container.unpack(data)
+    try:
+        return content["captured"]["state"]
+    except DAMAGES as error:
+        raise Malformed("the graph is damaged") from error
+
+
+__all__ = ["Origin", "from_data", "graph_of", "state_of", "to_data"]

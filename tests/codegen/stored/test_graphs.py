@@ -1,0 +1,108 @@
+"""Compiled graphs that come from data do bit for bit what the compiled ones do."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import torch
+
+from cache.store import KernelStore
+from codegen.compile_fx import compile_fx
+from codegen.stored.captured import captured
+from codegen.stored.compile_graph import compile_graph, key_of, restore
+from codegen.stored.graphs import from_data, to_data
+from tests.codegen.graph_programs import PROGRAMS
+from tests.codegen.test_compile_fx import graph_of, outcome
+
+
+@pytest.fixture(autouse=True)
+def uses_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
+
+
+def bits(value: Any) -> Any:
+    """The value with tensors as bytes."""
+    if isinstance(value, torch.Tensor):
+        flat = value.detach().clone().contiguous().reshape(-1)
+        data = flat.view(torch.uint8).numpy().tobytes() if value.numel() else b""
+        return value.dtype, value.shape, value.stride(), data
+    return [bits(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def seen(run: Any, args: list[Any]) -> dict[str, Any]:
+    """What a caller sees of a call, its error too."""
+    try:
+        return {name: bits(value) for name, value in outcome(run, args).items()}
+    except Exception as error:
+        return {"error": type(error), "text": str(error)}
+
+
+def both(function: Any, make: Any) -> tuple[Any, Any] | None:
+    """(compiled, from data); None where the graph is not stored."""
+    module, example = graph_of(function, make()), make()
+    known = captured(module, example)
+    compiled = compile_fx(module, example)
+    data = None if known is None else to_data(compiled, known, None)
+    return None if data is None else (compiled, from_data(data))
+
+
+#: programs whose graph is not stored
+NOT_STORED = {"scalar_operands", "float_argument"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_from_data_as_compiled(name: str) -> None:
+    function, make = PROGRAMS[name]
+    pair = both(function, make)
+    assert pair is None or name not in NOT_STORED
+    if pair is not None:
+        compiled, found = pair
+        for _ in range(2):
+            assert seen(found, make()) == seen(compiled, make())
+
+
+def compile_in(folder: Any, function: Any, *args: Any) -> Any:
+    return compile_graph(graph_of(function, list(args)), list(args), store=KernelStore(folder))
+
+
+def two(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x * y + 1
+
+
+def test_a_graph_is_compiled_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    first = compile_in(tmp_path, two, x, y)
+    assert key_of(first)
+    monkeypatch.setattr("codegen.stored.compile_graph.compile_anew", None)
+    second = compile_in(tmp_path, two, x, y)
+    assert key_of(second) == key_of(first)
+    assert torch.equal(second(x, y)[0], x * y + 1)
+    third = restore(key_of(first), KernelStore(tmp_path))
+    assert torch.equal(third(x, y)[0], x * y + 1)
+
+
+def test_another_state_is_another_graph(tmp_path: Any) -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    key = key_of(compile_in(tmp_path, two, x, y))
+    with torch.no_grad():
+        assert restore(key, KernelStore(tmp_path)) is None
+        assert key_of(compile_in(tmp_path, two, x, y)) != key
+
+
+def damaged(data: bytes, position: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ 0x20]) + data[position + 1 :]
+
+
+def test_every_flipped_byte_is_a_miss(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+    key = key_of(compile_in(tmp_path, lambda x: x + 1, torch.ones(2)))
+    (path,) = tmp_path.glob("??/*.graph")
+    whole = path.read_bytes()
+    store = KernelStore(tmp_path)
+    with caplog.at_level(logging.ERROR, "capture.cache"):
+        for position in range(len(whole)):
+            path.write_bytes(damaged(whole, position))
+            assert restore(key, store) is None, position
+    path.write_bytes(whole)
+    assert restore(key, store) is not None
