@@ -41,13 +41,16 @@ class CacheEntry(_capture.Entry):
     """One captured version of a code object. The constructor is that of `_capture.Entry`.
 
     guard_set: the guards of the program, for the text of a recompile reason. compile_time: seconds.
-    explanation: what `explain()` shows. on_failure (of `_capture.Entry`) is called with (entry, exception,
+    explanation: what `explain()` shows. breaks: a resume function goes on behind it. trains: its results have
+    gradients. on_failure (of `_capture.Entry`) is called with (entry, exception,
     inputs) when the graph raised.
     """
 
     guard_set: GuardSetLike | None = None
     compile_time: float = 0.0
     explanation: Any = None
+    breaks: bool = False
+    trains: bool = False
     _watched: tuple[weakref.ref[Any], ...] = ()
 
 

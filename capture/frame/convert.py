@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -27,7 +28,7 @@ from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, torch_compile_marks
 from capture.process import collection, function_modes, replaced_builtins, signals
 from capture.process.thread_state import ThreadState
-from capture.report import observe
+from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.counters import counters
 from capture.report.errors import CaptureError
@@ -94,6 +95,7 @@ class Converter:
         observe.current().on_compile_time("total", seconds, frame.code)
         entry.compile_time = seconds
         counters["frames"]["captured"] += 1
+        log_heat(frame.code, seconds)
         cache.install(frame.code, entry)
         return entry
 
@@ -122,6 +124,19 @@ class Converter:
                 finally:
                     tx.output.forget_objects()
                     forget_frames(signal, handled)
+
+
+def log_heat(code: CodeType, seconds: float) -> None:
+    """What Python had spent in frames of this code when they were captured."""
+    if log.get("hot").enabled:
+        _, runs, spent, _, _ = _capture.cold_runs(code)
+        log.get("hot")(
+            "%s is captured in %.0f ms, after %d runs of %.1f ms in all",
+            code.co_qualname,
+            seconds * 1e3,
+            runs,
+            spent / 1e6,
+        )
 
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)

@@ -13,6 +13,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import _capture
+import torch
 
 import cache
 from capture.backends import llvm, registry
@@ -58,7 +59,17 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     build = recipe_entry if capture.recipe is not None else code_entry
     entry = build(frame, capture, settings, graph, guards)
     entry.guard_set = guards
+    entry.breaks = capture.value is None
+    entry.trains = trains(capture)
     return entry
+
+
+def trains(capture: Capture) -> bool:
+    """Whether a backward may run through what the frame computes."""
+    if capture.value is None and torch.is_grad_enabled():  # its resume functions may
+        return True
+    results = (node.meta["example_value"] for node in capture.outputs)
+    return any(getattr(result, "requires_grad", False) for result in results)
 
 
 def recipe_entry(

@@ -55,9 +55,10 @@ class Config:
     """
 
     when: str = "hot"
-    """When frames in a block of `enable()` are captured. "hot": once Python has spent a good share of the
-    capture's cost in them. "first": at the first call. What `compile`, `explain`, `fullgraph=True` and other
-    backends than "llvm" capture, they capture at the first call.
+    """When frames in a block of `enable()` are captured. "hot": once Python has spent in them what the
+    capture is expected to cost. Entries that turn out slower than Python are dropped. "first": at the first
+    call. What `compile`, `explain`, `fullgraph=True` and other backends than "llvm" capture, they capture at
+    the first call.
     """
 
     inline_depth: int = 64

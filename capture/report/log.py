@@ -28,6 +28,7 @@ from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
 
 LOGS: dict[str, str] = {
     "graph_breaks": "each graph break: reason, hint, the user's line",
+    "hot": 'under `config.when = "hot"`: what each capture waited for and cost; entries that do not pay',
     "recompiles": "each capture of a code object that was captured before, and the guard that failed",
     "guards": "the guards of each entry",
     "graph": "the torch.fx graph of each capture",

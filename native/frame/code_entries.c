@@ -36,6 +36,7 @@ static void drop_all_entries(CodeState *state)
     state->count = state->capacity = state->max_slots = state->added = state->in_a_row = 0;
     state->usual = NULL;
     state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
+    state->paid_ns = 0;
     release_entries(entries, count);
 }
 
@@ -238,6 +239,7 @@ static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t n
     }
     state->count++;
     state->added++;
+    entry->trial = (Trial){.python = state->cold.whole};
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* for the next capture */
     forget_usual(state);                                /* the new entry may fit */
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
@@ -285,6 +287,16 @@ static PyObject *added_entries(PyObject *module, PyObject *object)
     }
     const CodeState *state = code_state(code);
     return PyLong_FromSsize_t(state == NULL ? 0 : state->added);
+}
+
+static PyObject *cold_runs(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "cold_runs");
+    const CodeState *state = code == NULL ? NULL : code_state(code);
+    const ColdRuns none = {0}, *cold = state == NULL ? &none : &state->cold;
+    return code == NULL ? NULL
+                        : Py_BuildValue("(inLLL)", cold->kind, cold->runs, cold->ns, cold->units,
+                                        state == NULL ? 0LL : state->paid_ns);
 }
 
 static PyObject *clear_entries(PyObject *module, PyObject *object)
@@ -395,6 +407,9 @@ static PyMethodDef functions[] = {
     {"entries", list_entries, METH_O, "entries(code) -> list of its entries, most recently hit first."},
     {"added_entries", added_entries, METH_O,
      "added_entries(code) -> int: entries added since the last clear_entries, also those removed since."},
+    {"cold_runs", cold_runs, METH_O,
+     "cold_runs(code) -> (kind, runs, ns, units, ns paid for captures) under a Patience, since the last "
+     "entry."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O,
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},

@@ -22,16 +22,18 @@ enum CodeKind {
     KIND_FORWARD,  /* the forward function of a module, with or without a loop */
     KIND_NEVER,    /* not worth a capture, however often it runs */
     KIND_ASK,      /* the callback decides at the first frame */
-    KIND_ONCE,     /* what runs below it runs once in a program, however often it is called now */
+    KIND_ONCE,     /* never, and nothing below it: it runs once in a program, or its graph did not pay */
+    KIND_LEFT,     /* its capture did not pay; that of its callees may */
+    KIND_LAST = KIND_LEFT,
 };
 
-/* The frames of a code object that Python ran while it had no entry. */
+/* The frames of a code object that Python ran while no entry fitted. */
 typedef struct {
     enum CodeKind kind;
-    int wanted; /* a capture of it is worth more than that of its callee, which is hot */
     Py_ssize_t runs;
-    long long ns;
-    long long units; /* code units of the frames, and of the cold frames below them */
+    long long ns;    /* without captures and entries below them */
+    long long units; /* code units of the frames, and of all frames below them that Python ran */
+    Timing whole;    /* without captures; without the first run, which pays for what is lazy below it */
 } ColdRuns;
 
 typedef struct CodeState {
@@ -46,6 +48,7 @@ typedef struct CodeState {
                      run each time; else NULL */
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
+    long long paid_ns; /* what its captures have cost since the last clear_entries */
     Entry **entries;
 } CodeState;
 

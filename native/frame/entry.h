@@ -7,6 +7,27 @@
 #include "capture_native.h"
 #include "frame/result_recipe.h"
 
+/* The time of some runs of a frame. */
+typedef struct {
+    Py_ssize_t runs;
+    long long ns;
+    long long least_ns; /* of one run */
+} Timing;
+
+static inline void timing_add(Timing *timing, long long ns)
+{
+    timing->least_ns = timing->runs == 0 || ns < timing->least_ns ? ns : timing->least_ns;
+    timing->ns += ns;
+    timing->runs++;
+}
+
+/* Whether an entry pays shows in its first runs (patience.c). */
+typedef struct {
+    Timing python; /* the frames before it; no runs: there is nothing to compare */
+    Timing own;
+    char runs; /* of the entry: the first ones do not count */
+} Trial;
+
 typedef struct {
     PyObject_HEAD
     PyObject *guards; /* a GuardProgram; NULL: no guards */
@@ -22,6 +43,7 @@ typedef struct {
     char graph_is_native;
     char unhooked; /* Python runs the frame and all that it calls: no callback below */
     char sampled;  /* after many frames in a row that it left to Python, its guards run only now and then */
+    Trial trial;
     Recipe recipe;
     PyObject *dict;
     PyObject *weakrefs;
@@ -32,6 +54,14 @@ extern PyTypeObject Entry_Type;
 static inline int is_entry(PyObject *object)
 {
     return PyObject_TypeCheck(object, &Entry_Type);
+}
+
+/* Its first runs are timed: these do not count, the next ones do. */
+enum { RUNS_BEFORE_TRIAL = 2, RUNS_OF_TRIAL = 8 };
+
+static inline int entry_is_on_trial(const Entry *entry)
+{
+    return entry->trial.python.runs > 0 && entry->trial.runs < RUNS_BEFORE_TRIAL + RUNS_OF_TRIAL;
 }
 
 /* Under these guards Python runs the frame. Such an entry stands behind all that have something to run. */

@@ -160,6 +160,7 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
 static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook,
                               const FrameState *state)
 {
+    const long long away = hook->away_ns, started = now_ns();
     hook->suspended++;
     thread_add_recursion_room(tstate, CALLBACK_RECURSION_ROOM);
     PyObject *callback = Py_NewRef(hook->callback);
@@ -169,6 +170,9 @@ static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadH
     Py_DECREF(callback);
     thread_add_recursion_room(tstate, -CALLBACK_RECURSION_ROOM);
     hook->suspended--;
+    const long long elapsed = now_ns() - started;
+    hook->capture_ns += elapsed;
+    hook->away_ns = away + elapsed;
     return answer;
 }
 
@@ -195,21 +199,10 @@ static PyObject *run_answer(PyThreadState *tstate, InterpreterFrame *frame, Thre
     return run_entry(tstate, frame, hook, entry, slots, marks);
 }
 
-static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+static PyObject *ask_and_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    /* No callback during somebody's error handling, or while the interpreter empties its modules. */
-    if (PyErr_Occurred() || interpreter_is_finalizing()) {
-        return eval_default(tstate, frame, 0);
-    }
-    if (is_patience(hook->callback)) {
-        CodeState *waiting = ensure_code_state(code);
-        const int over = waiting == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, waiting);
-        if (over <= 0) {
-            return over < 0 ? NULL : patience_run_cold(tstate, frame, hook, waiting);
-        }
-    }
     PyObject *answer = ask_callback(tstate, code, hook, &state);
     if (answer == NULL) {
         return NULL;
@@ -224,7 +217,53 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
     return value;
 }
 
+/* The captures on the way to the value are the price of the code: those of its resume functions, too. */
+static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    CodeState *state = ensure_code_state(frame_code(frame));
+    const int over = state == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, state);
+    if (over <= 0) {
+        return over < 0 ? NULL : patience_run_cold(tstate, frame, hook, state);
+    }
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
+    const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
+    PyObject *value = ask_and_run(tstate, frame, hook);
+    patience_paid(state, expected, hook->capture_ns - before);
+    Py_DECREF(code);
+    return value;
+}
+
+static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    /* No callback during somebody's error handling, or while the interpreter empties its modules. */
+    if (PyErr_Occurred() || interpreter_is_finalizing()) {
+        return eval_default(tstate, frame, 0);
+    }
+    return is_patience(hook->callback) ? eval_under_patience(tstate, frame, hook)
+                                       : ask_and_run(tstate, frame, hook);
+}
+
 /* --- the evaluator ----------------------------------------------------------------------------------- */
+
+static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state,
+                           Entry *entry, PyObject *const *slots)
+{
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` and `entry` */
+    PyObject *callback = Py_NewRef(hook->callback);
+    Py_INCREF(entry);
+    const long long away = hook->away_ns, captures = hook->capture_ns, started = now_ns();
+    PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
+    const long long elapsed = now_ns() - started;
+    hook->away_ns = away + elapsed;
+    const long long own = elapsed - (hook->capture_ns - captures);
+    if (value != NULL && is_patience(callback) && patience_try(callback, hook, state, entry, own) < 0) {
+        Py_CLEAR(value);
+    }
+    Py_DECREF(entry);
+    Py_DECREF(callback);
+    Py_DECREF(code);
+    return value;
+}
 
 static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                                    CodeState *code_state)
@@ -236,13 +275,11 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
         return eval_miss(tstate, frame, hook);
     }
     entry->hits++;
-    if (hook->cold_frames == 0 || entry_is_eager(entry)) {
+    const int timed = hook->cold_frames > 0 || (entry_is_on_trial(entry) && is_patience(hook->callback));
+    if (!timed || entry_is_eager(entry)) {
         return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
     }
-    const long long before = hook->captured_ns, started = now_ns();
-    PyObject *value = run_entry(tstate, frame, hook, entry, slots, code_state->marks);
-    hook->captured_ns = before + now_ns() - started;
-    return value;
+    return run_timed(tstate, frame, hook, code_state, entry, slots);
 }
 
 /* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. All hooked
@@ -271,6 +308,7 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
     }
     CodeState *state = code_state(frame_code(frame));
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
+        hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */
         return eval_default(tstate, frame, 0);
     }
     if (!frame_is_function_call(frame)) {

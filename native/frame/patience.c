@@ -25,6 +25,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *callback;
     PyObject *kind; /* kind(code) -> one of enum CodeKind */
+    PyObject
+        *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
     long long unit_ns;
     long long least_ns;
 } Patience;
@@ -42,19 +44,16 @@ long long now_ns(void)
 
 /* --- is a frame hot? --------------------------------------------------------------------------------- */
 
-/* Sets the kind of a code object that is seen for the first time. 0, or -1 with an exception. */
-static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
+/* Sets the kind of a code object. Takes the reference to the answer. 0, or -1 with an exception. */
+static int set_kind(CodeState *state, PyObject *answer)
 {
-    hook->suspended++;
-    PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
-    hook->suspended--;
     const long kind = answer == NULL ? -1 : PyLong_AsLong(answer);
     Py_XDECREF(answer);
     if (kind == -1 && PyErr_Occurred()) {
         return -1;
     }
-    if (kind <= KIND_UNKNOWN || kind > KIND_ONCE) {
-        PyErr_Format(PyExc_ValueError, "the kind of a code object must be from 1 to %d, not %ld", KIND_ONCE,
+    if (kind <= KIND_UNKNOWN || kind > KIND_LAST) {
+        PyErr_Format(PyExc_ValueError, "the kind of a code object must be from 1 to %d, not %ld", KIND_LAST,
                      kind);
         return -1;
     }
@@ -62,31 +61,76 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     return 0;
 }
 
-static int is_hot(const Patience *patience, const ColdRuns *cold)
+static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
 {
-    if (cold->kind == KIND_NEVER || cold->kind == KIND_ONCE || cold->runs == 0) {
-        return 0;
-    }
-    const long long price = cold->units / cold->runs * patience->unit_ns;
-    return cold->wanted || cold->ns >= (price > patience->least_ns ? price : patience->least_ns);
+    hook->suspended++;
+    PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
+    hook->suspended--;
+    return set_kind(state, answer);
 }
 
-/* A driver that calls this code a few times in each of its runs is worth a capture more than its callee: it
- * gets one once it has run. Returns whether there is such a caller. */
+/* What captures were expected to cost in this process, and what they have cost: the machine, the kind of
+ * program, and a store that has the graphs already make a difference. */
+static struct {
+    long long expected_ns, paid_ns;
+} experience;
+
+/* A process begins with the experience that so much has cost what was expected. */
+enum { EXPECTED_AT_FIRST_NS = 500000000 };
+
+long long patience_estimate(PyObject *callback, const CodeState *state)
+{
+    const Patience *patience = (Patience *)callback;
+    const ColdRuns *cold = &state->cold;
+    const double units = cold->runs == 0 ? 0 : (double)(cold->units / cold->runs);
+    return patience->least_ns + (long long)(units * (double)patience->unit_ns);
+}
+
+/* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
+ * better choice would have cost, however long the program runs. The next capture of the same code needs what
+ * all captures before it have cost: more may follow. */
+static long long price(const Patience *patience, const CodeState *state)
+{
+    const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
+                          / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
+    const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor);
+    return estimate > state->paid_ns ? estimate : state->paid_ns;
+}
+
+void patience_paid(CodeState *state, long long expected, long long paid)
+{
+    if (state->paid_ns == 0 && state->cold.kind != KIND_ASK && !(state->marks & CODE_RESUME)) {
+        experience.expected_ns += expected;
+        experience.paid_ns += paid;
+    }
+    state->paid_ns += paid;
+    state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
+}
+
+static int is_hot(const Patience *patience, const CodeState *state)
+{
+    const ColdRuns *cold = &state->cold;
+    if (cold->kind == KIND_NEVER || cold->kind == KIND_ONCE || cold->kind == KIND_LEFT) {
+        return 0;
+    }
+    const Py_ssize_t wanted = patience->judge == NULL ? 1 : 2; /* the trial compares with the second one */
+    return cold->runs >= wanted && cold->ns >= price(patience, state);
+}
+
+/* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
+ * Returns whether there is such a caller. */
 static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
 {
-    int found = 0;
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
         CodeState *state = code_state(frame_code(frame));
         if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP) {
             continue;
         }
         if (cold->runs < TURNS_OF_A_DRIVER * (state->cold.runs + 1)) {
-            state->cold.wanted = state->cold.runs > 0;
-            found = 1;
+            return 1;
         }
     }
-    return found;
+    return 0;
 }
 
 int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook, CodeState *state)
@@ -105,7 +149,7 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (cold->kind == KIND_ASK || ((state->marks & CODE_RESUME) && state->count == 0)) {
         return 1;
     }
-    return hook->blocking == BLOCKS_NOTHING && is_hot(patience, cold) && !caller_is_better(tstate, cold);
+    return hook->blocking == BLOCKS_NOTHING && is_hot(patience, state) && !caller_is_better(tstate, cold);
 }
 
 /* --- running a cold frame ---------------------------------------------------------------------------- */
@@ -115,7 +159,7 @@ static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
     if (kind == KIND_FORWARD || kind == KIND_ONCE || outside == BLOCKS_LOOPS_TOO) {
         return BLOCKS_LOOPS_TOO;
     }
-    return kind == KIND_LOOP ? BLOCKS_NOTHING : BLOCKS_CALLEES;
+    return kind == KIND_LOOP || kind == KIND_LEFT ? BLOCKS_NOTHING : BLOCKS_CALLEES;
 }
 
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
@@ -125,29 +169,69 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     const enum Blocking outside = hook->blocking;
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
-    const long long captured = hook->captured_ns;
+    const long long away = hook->away_ns, captures = hook->capture_ns;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
     const long long started = now_ns();
     PyObject *value = eval_default(tstate, frame, 0);
-    state->cold.ns += now_ns() - started - (hook->captured_ns - captured);
+    const long long elapsed = now_ns() - started;
     hook->cold_frames--;
-    state->cold.units += (long long)(hook->units - units);
-    state->cold.runs++;
     hook->blocking = outside;
+    ColdRuns *cold = &state->cold;
+    cold->ns += elapsed - (hook->away_ns - away);
+    cold->units += (long long)(hook->units - units);
+    if (cold->runs++ > 0) {
+        timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
+    }
     Py_DECREF(code);
     return value;
+}
+
+/* --- does an entry pay? ------------------------------------------------------------------------------ */
+
+static PyObject *timing_as_tuple(const Timing *timing)
+{
+    return Py_BuildValue("(LL)", timing->ns / timing->runs, timing->least_ns);
+}
+
+int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
+{
+    const Patience *patience = (Patience *)callback;
+    Trial *trial = &entry->trial;
+    if (patience->judge == NULL || !entry_is_on_trial(entry)) {
+        return 0;
+    }
+    if (trial->runs++ >= RUNS_BEFORE_TRIAL) {
+        timing_add(&trial->own, ns);
+    }
+    if (entry_is_on_trial(entry)) {
+        return 0;
+    }
+    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
+    hook->suspended++;
+    PyObject *answer =
+        python == NULL || own == NULL
+            ? NULL
+            : PyObject_CallFunctionObjArgs(patience->judge, state->code, entry, python, own, NULL);
+    hook->suspended--;
+    Py_XDECREF(python);
+    Py_XDECREF(own);
+    if (answer == Py_None) {
+        Py_DECREF(answer);
+        return 0;
+    }
+    return set_kind(state, answer);
 }
 
 /* --- the type ---------------------------------------------------------------------------------------- */
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", NULL};
-    PyObject *callback, *kind;
-    long long unit_ns, least_ns;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO$LL:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns)) {
+    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", NULL};
+    PyObject *callback, *kind, *judge = Py_None;
+    long long unit_ns = 0, least_ns = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLO:Patience", names, &callback, &kind, &unit_ns,
+                                     &least_ns, &judge)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -162,6 +246,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (self != NULL) {
         self->callback = Py_NewRef(callback);
         self->kind = Py_NewRef(kind);
+        self->judge = judge == Py_None ? NULL : Py_NewRef(judge);
         self->unit_ns = unit_ns;
         self->least_ns = least_ns;
     }
@@ -177,6 +262,7 @@ static int patience_traverse(Patience *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->callback);
     Py_VISIT(self->kind);
+    Py_VISIT(self->judge);
     return 0;
 }
 
@@ -184,6 +270,7 @@ static int patience_clear(Patience *self)
 {
     Py_CLEAR(self->callback);
     Py_CLEAR(self->kind);
+    Py_CLEAR(self->judge);
     return 0;
 }
 

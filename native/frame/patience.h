@@ -19,6 +19,15 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* What a capture of the frames that Python has run would cost, in nanoseconds. */
+long long patience_estimate(PyObject *patience, const CodeState *state);
+
+/* A capture of the code has cost `paid`. */
+void patience_paid(CodeState *state, long long expected, long long paid);
+
+/* An entry on trial has run for `ns`. 0, or -1 with an exception. */
+int patience_try(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
+
 /* Nanoseconds of a clock that only goes forward. */
 long long now_ns(void);
 

@@ -128,7 +128,7 @@ static ThreadHook *ensure_thread_hook(void)
     hook->blocking = BLOCKS_NOTHING;
     hook->units = 0;
     hook->cold_frames = 0;
-    hook->captured_ns = 0;
+    hook->away_ns = hook->capture_ns = 0;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {

@@ -26,7 +26,8 @@ typedef struct {
     enum Blocking blocking;
     unsigned long long units; /* code units of all cold frames */
     int cold_frames;          /* in progress */
-    long long captured_ns;    /* time in entries below them */
+    long long away_ns;        /* time in captures and entries below them */
+    long long capture_ns;     /* time in the callback of a Patience */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

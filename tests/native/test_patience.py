@@ -14,7 +14,8 @@ from guards.kinds.constants import ConstantGuard
 from guards.program import encode
 from guards.sources import LocalSource
 
-STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE = range(1, 7)
+STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT = range(1, 8)
+TRIAL = 10  # runs of an entry, until it is judged
 
 
 class Asked:
@@ -31,12 +32,12 @@ class Asked:
         return self.kinds.get(code.co_name, STRAIGHT)
 
 
-def patience(asked, unit_ns=0, least_ns=0):
-    return _capture.Patience(asked, asked.kind, unit_ns=unit_ns, least_ns=least_ns)
+def patience(asked, **settings):
+    return _capture.Patience(asked, asked.kind, **settings)
 
 
-def run(hook, asked, function, *args, **prices):
-    return hook.call_with(patience(asked, **prices), function, *args)
+def run(hook, asked, function, *args, **settings):
+    return hook.call_with(patience(asked, **settings), function, *args)
 
 
 def test_the_first_frame_is_left_to_python(hook):
@@ -168,6 +169,175 @@ def test_a_frame_that_no_entry_fits_waits_again(hook):
     assert asked.names == ["f"]
 
 
+class Capturing(Asked):
+    """A callback that gives frames of this name an entry with the code of `by`, after `seconds`."""
+
+    def __init__(self, hook, name, by, seconds=0.0, guards=None, **kinds):
+        super().__init__(**kinds)
+        self.hook, self.name, self.by, self.seconds, self.guards = hook, name, by, seconds, guards
+
+    def __call__(self, frame):
+        super().__call__(frame)
+        if frame.code.co_name != self.name:
+            return None
+        time.sleep(self.seconds)
+        return self.hook.replace(frame.function, self.by, self.guards)
+
+
+def test_another_capture_waits_for_what_the_first_one_has_cost(hook):
+    def f(x):
+        time.sleep(0.001)
+        return x
+
+    guards = GuardSet((ConstantGuard.of(LocalSource("x"), 1),))
+    asked = Capturing(hook, "f", lambda x: x * 10, 0.05, encode(guards, (), f.__code__))
+    run(hook, asked, f, 1)
+    run(hook, asked, f, 1)
+    assert asked.names == ["f"]
+    *_, paid = _capture.cold_runs(f.__code__)
+    assert paid >= 50_000_000
+    calls = 0
+    while len(asked.names) == 1:
+        _, runs, spent, *_ = _capture.cold_runs(f.__code__)
+        assert run(hook, asked, f, 2) in (2, 20)
+        calls += 1
+    assert runs >= 2 and spent >= paid
+    _capture.clear_entries(f.__code__)
+    assert _capture.cold_runs(f.__code__) == (0, 0, 0, 0, 0)
+
+
+def test_the_time_of_captures_is_not_the_time_of_the_frames_around_them(hook):
+    def inner():
+        return 1
+
+    def train():
+        return sum([inner(), inner(), inner(), inner(), inner(), inner()])
+
+    asked = Capturing(hook, "inner", lambda: 2, 0.05, train=LOOP)
+    assert run(hook, asked, train) > 6
+    assert asked.names == ["inner"]
+    _, runs, spent, *_ = _capture.cold_runs(train.__code__)
+    assert runs == 1 and spent < 50_000_000
+
+
+def test_frames_with_a_skip_mark_count_as_units_of_their_callers(hook):
+    def helper():
+        return 1
+
+    def f():
+        return helper()
+
+    _capture.skip_code(helper.__code__)
+    run(hook, Asked(), f, least_ns=10**12)
+    _, _, _, units, _ = _capture.cold_runs(f.__code__)
+    assert units > len(f.__code__.co_code) // 2 + len(helper.__code__.co_code) // 4
+
+
+class Judge:
+    """Gives the same verdict about each entry. `cases` has what it was told."""
+
+    def __init__(self, verdict):
+        self.verdict, self.cases = verdict, []
+
+    def __call__(self, code, entry, python, own):
+        self.cases.append((code.co_name, entry, python, own))
+        if self.verdict is not None:
+            _capture.remove_entry(code, entry)
+        return self.verdict
+
+
+def on_trial(hook, judge, callee=lambda: 1):
+    """A function whose entry has had its trial. It calls `callee`."""
+
+    def f():
+        time.sleep(0.001)
+        return callee()
+
+    def slow():
+        time.sleep(0.01)
+        return callee()
+
+    _capture.clear_entries(f.__code__)  # of the test before
+    asked = Capturing(hook, "f", slow)
+    run(hook, asked, f, least_ns=10**12)
+    run(hook, asked, f, least_ns=10**12)
+    for _ in range(TRIAL + 1):
+        assert not judge.cases
+        run(hook, asked, f, judge=judge)
+    assert asked.names[0] == "f"
+    return f
+
+
+def test_an_entry_is_judged_once_by_its_time_beside_that_of_python(hook):
+    judge = Judge(None)
+    f = on_trial(hook, judge)
+    ((name, entry, python, own),) = judge.cases
+    assert name == "f" and _capture.entries(f.__code__) == [entry]
+    mean, least = python
+    assert 1_000_000 <= least <= mean
+    mean, least = own
+    assert 10_000_000 <= least <= mean
+    run(hook, Asked(), f, judge=judge)
+    assert len(judge.cases) == 1 and entry.hits == TRIAL + 1
+
+
+def test_a_frame_whose_entry_did_not_pay_is_left_and_its_callees_are_not(hook):
+    def callee():
+        time.sleep(0.001)
+
+    f = on_trial(hook, Judge(LEFT), callee)
+    asked = Asked()
+    for _ in range(3):
+        run(hook, asked, f)
+    assert set(asked.names) == {"callee"}
+
+
+def test_nothing_is_asked_about_below_a_frame_that_is_left_whole(hook):
+    def callee():
+        time.sleep(0.001)
+
+    f = on_trial(hook, Judge(ONCE), callee)
+    asked = Asked()
+    for _ in range(3):
+        run(hook, asked, f)
+    assert asked.names == []
+
+
+def test_an_entry_with_nothing_to_compare_is_not_judged(hook):
+    def f():
+        return 1
+
+    judge = Judge(None)
+    asked = Capturing(hook, "f", lambda: 2)
+    run(hook, asked, f)
+    for _ in range(TRIAL + 5):
+        run(hook, asked, f)
+        run(hook, asked, f, judge=judge)
+    assert asked.names == ["f"] and not judge.cases
+
+
+def test_a_judge_wants_a_run_to_compare_with(hook):
+    def f():
+        return 1
+
+    asked = Asked()
+    assert [run(hook, asked, f, judge=Judge(None)) for _ in range(2)] == [1, 1] and asked.names == []
+    run(hook, asked, f, judge=Judge(None))
+    assert asked.names == ["f"]
+
+
+def test_what_a_judge_raises_and_answers(hook):
+    class Refusing(Judge):
+        def __call__(self, *case):
+            self.cases.append(case)
+            raise KeyError("judge")
+
+    with pytest.raises(KeyError, match="judge"):
+        on_trial(hook, Refusing(None))
+    with pytest.raises(ValueError, match="from 1 to 7, not 0"):
+        on_trial(hook, Judge(0))
+
+
 def test_kinds_that_are_never_and_always_asked_about(hook):
     class C:
         def __init__(self):
@@ -237,7 +407,7 @@ def test_exceptions_of_frames_and_of_kind(hook):
     def g():
         return 1
 
-    with pytest.raises(ValueError, match="from 1 to 6, not 17"):
+    with pytest.raises(ValueError, match="from 1 to 7, not 17"):
         run(hook, Asked(g=17), g)
     with pytest.raises(TypeError):
         run(hook, Asked(g="loop"), g)

@@ -8,15 +8,20 @@ import _capture
 import pytest
 import torch
 
+import cache
 import capture
+from capture.policy import patience
 from capture.policy.patience import Kind, kind
 from capture.report.counters import counters
 from capture.report.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
-def hot():
+def hot(monkeypatch):
+    """Frames that have run are hot: no test waits for the clock."""
     capture.reset()
+    monkeypatch.setattr(patience, "UNIT_NS", 0)
+    monkeypatch.setattr(patience, "LEAST_NS", 0)
     with capture.config.patch(when="hot"):
         yield
 
@@ -136,3 +141,80 @@ def test_kinds():
 def test_the_setting_is_checked():
     with pytest.raises(ConfigError, match="config.when is 'hot' or 'first', not 'later'"):
         capture.config.when = "later"
+
+
+def verdict(python, own, **facts):
+    """What becomes of an entry on the code of a new function, and whether the entry stays."""
+
+    def f():
+        return 1
+
+    _capture.clear_entries(f.__code__)  # of the verdict before
+    entry = cache.CacheEntry(None, None)
+    for name, value in facts.items():
+        setattr(entry, name, value)
+    cache.install(f.__code__, entry)
+    answer = patience.judge(f.__code__, entry, python, own)
+    return answer, _capture.entries(f.__code__) == [entry]
+
+
+def test_an_entry_that_is_faster_stays():
+    assert verdict((1000, 900), (500, 400)) == (None, True)
+    assert verdict((1000, 900), (1050, 950)) == (None, True)
+    assert not counters["frames"]
+
+
+def test_an_entry_that_is_slower_goes():
+    assert verdict((1000, 900), (2000, 1800)) == (Kind.ONCE, False)
+    assert verdict((1000, 900), (2000, 1800), breaks=True) == (Kind.LEFT, False)
+    assert counters["frames"] == {"did_not_pay": 2}
+
+
+def test_both_the_mean_and_the_least_time_have_to_be_worse():
+    assert verdict((1000, 900), (5000, 950)) == (None, True)
+    assert verdict((1000, 200), (1000, 950)) == (None, True)
+
+
+def test_the_backward_of_an_entry_may_gain_what_the_forward_loses():
+    assert verdict((1000, 900), (1300, 1200), trains=True) == (None, True)
+    assert verdict((1000, 900), (2000, 1800), trains=True) == (Kind.ONCE, False)
+
+
+def facts(f, *args):
+    capture.compile(f, backend="eager")(*args)
+    (entry,) = captured(f.__code__)
+    return entry.breaks, entry.trains
+
+
+def test_what_an_entry_says_of_its_frame():
+    def whole(x):
+        return torch.sin(x) * 2
+
+    def broken(x):
+        y = torch.sin(x)
+        print()
+        return y * 2
+
+    plain, leaf = torch.ones(3), torch.ones(3, requires_grad=True)
+    assert facts(whole, plain) == (False, False)
+    assert facts(broken, plain) == (True, True)  # what follows behind the break is not known
+    capture.reset()
+    assert facts(whole, leaf) == (False, True)
+    with torch.no_grad():
+        capture.reset()
+        assert facts(broken, plain) == (True, False)
+
+
+def test_a_frame_whose_captures_never_pay_ends_as_python(monkeypatch):
+    """A break between tiny graphs: nothing is gained."""
+    monkeypatch.setattr(patience, "PAYS", 0.0)
+    monkeypatch.setattr(patience, "PAYS_WITH_BACKWARD", 0.0)
+
+    def f(x):
+        y = x + 1
+        return y.tolist()[0] + 1
+
+    with capture.enable():
+        assert {f(torch.ones(3)) for _ in range(30)} == {3.0}
+    assert counters["frames"]["did_not_pay"] >= 1
+    assert not captured(f.__code__)
