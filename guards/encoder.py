@@ -51,6 +51,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.IteratorPartSource: ("LOAD_ITERATOR_PART", lambda e, x: [x.index]),
     s.GradSource: ("LOAD_GRAD", lambda e, x: []),
     s.ShapeSource: ("LOAD_SHAPE", lambda e, x: [SHAPE_FIELDS.index(x.what), x.dim]),
+    s.LengthSource: ("LOAD_LENGTH", lambda e, x: []),
     s.FloatSource: ("LOAD_FLOAT", lambda e, x: []),
     s.WeakrefSource: ("LOAD_WEAKREF", lambda e, x: []),
 }

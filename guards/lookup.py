@@ -10,8 +10,8 @@ Out: the raw value as it is stored, or `Unresolved`. A function of a class is no
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -218,3 +218,21 @@ def safe_repr(value: Any, limit: int = 80) -> str:
     else:
         text = f"{type(value).__name__} object at {id(value):#x}"
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+_LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
+    (list, list.__len__),
+    (tuple, tuple.__len__),
+    (dict, dict.__len__),
+    (set, set.__len__),
+    (frozenset, frozenset.__len__),
+    (str, str.__len__),
+    (bytes, bytes.__len__),
+    (deque, deque.__len__),
+    (range, range.__len__),
+)
+
+
+def stored_length(value: Any) -> int | None:
+    """The length of a built-in container, past the methods of a subclass. None for other objects."""
+    return next((length(value) for kind, length in _LENGTHS if isinstance_raw(value, kind)), None)

@@ -83,6 +83,19 @@ def owner_name(original: CodeType) -> str | None:
 STACK_ITEM = "___stack_"
 
 
+def mark_unknown_result(code: CodeType, index: int) -> None:
+    """Note that a resume function gets, as this item of the stack, a value that differs in each call."""
+    _unknown_results[code] = f"{STACK_ITEM}{index}"
+
+
+def unknown_result(code: CodeType) -> str | None:
+    """The local with a value that differs in each call of a resume function."""
+    return _unknown_results.get(code)
+
+
+_unknown_results: CodeTable[str] = CodeTable()
+
+
 @cached(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """The code of a resume function.

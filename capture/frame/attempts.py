@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from capture.bytecode import resume
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
 from capture.policy import frame_filter
@@ -21,6 +22,7 @@ from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.config import config
 from capture.report.retry import (
     AssertionsAsBreaks,
+    NumbersChange,
     Retry,
     SizesAsNumbers,
     StateMoved,
@@ -31,6 +33,7 @@ from capture.report.retry import (
 from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.unbacked import Allowed
 from capture.variables.core.class_lookup import forget_pending
+from capture.variables.core.constant import ConstantVariable
 
 if TYPE_CHECKING:
     from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
@@ -59,7 +62,12 @@ class Attempts:
     def _start_afresh(self) -> None:
         self.followed: set[type[BaseException]] = set()
         dynamic = config.dynamic if self.settings.dynamic is None else self.settings.dynamic
-        self.policy = SizePolicy(dynamic, self.seen)
+        self.policy = SizePolicy(
+            dynamic,
+            self.seen,
+            result=resume.unknown_result(self.frame.code),
+            may_break=not self.settings.fullgraph,
+        )
         self.break_at_assertions = False
         self.unbacked = Allowed.by_settings(self.settings.fullgraph)
         self._expect_nothing()
@@ -84,6 +92,15 @@ class Attempts:
         if self.expected is not None and not self.expected.is_where(tx):
             raise UnexpectedWay
         return self.reason
+
+    def note_stores(self, tx: RootTranslator) -> None:
+        """Raises NumbersChange where the frame's own stores would make its guards fail at the next call."""
+        stores = tx.output.side_effects.stores()
+        numbers = {
+            place: value.value for place, value in stores.items() if isinstance(value, ConstantVariable)
+        }
+        if self.policy.note_stores(stores.keys(), numbers):
+            raise NumbersChange
 
     # --- the next attempt ---
 
@@ -121,6 +138,9 @@ class Attempts:
         self.policy = self.policy.as_numbers()
         self._expect_nothing()
 
+    def _with_symbols(self, signal: Any, tx: RootTranslator) -> None:
+        self._expect_nothing()
+
     def _without_assertions(self, signal: Any, tx: RootTranslator) -> None:
         self.break_at_assertions = True
         self._expect_nothing()
@@ -144,6 +164,7 @@ class Attempts:
 NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]] = {
     GraphBreak: Attempts._break_earlier,
     SizesAsNumbers: Attempts._without_symbols,
+    NumbersChange: Attempts._with_symbols,
     AssertionsAsBreaks: Attempts._without_assertions,
     UnbackedAsBreaks: Attempts._without_unbacked,
     UnexpectedWay: Attempts._another_way,

@@ -114,7 +114,6 @@ class Converter:
             try:
                 with ThreadState():
                     capture = translate(tx, attempts)
-                    attempts.seen.written |= capture.output.side_effects.written_places()
                     entry = build_entry(frame, capture, self.settings)
                     capture.output.forget_objects()
                     return entry

@@ -63,6 +63,7 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
     try:
         value = tx.run_to_break(attempts.break_at)
         reason = attempts.reason_at(tx)
+        attempts.note_stores(tx)
         observe.current().on_compile_time("translate", time.perf_counter() - started, attempts.frame.code)
         return finish(tx, value, reason, attempts.settings, attempts.frame)
     except SkipFrame:
@@ -134,6 +135,7 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)
     else:
-        capture.code = break_code.code_for_break(tx)
+        assert capture.reason is not None
+        capture.code = break_code.code_for_break(tx, capture.reason.id)
     if capture.code is not None:
         capture.code.unhooked = settings.fullgraph

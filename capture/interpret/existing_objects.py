@@ -92,9 +92,10 @@ class ExistingObjects:
     def changed_dict(self, mapping: Any) -> Any:
         """The variable of an existing dict, if the frame changed the dict."""
         known = self.known(mapping)
-        return (
-            known if isinstance(known, DictVariable) and self.output.side_effects.is_mutated(known) else None
-        )
+        if not isinstance(known, DictVariable) or not self.output.side_effects.is_mutated(known):
+            return None
+        known.guard_keys(self.output)
+        return known
 
     def is_of_module(self, source: Source) -> bool:
         """Whether the source leads through an attribute of an nn.Module."""

@@ -163,7 +163,7 @@ class Guarding:
             self.guards.add(DictKeysGuard.of(source, mapping))
 
     def dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        if names_objects(key) or equals_others(key) or variable.side_changed(self.output):
+        if names_objects(key) or equals_others(key):
             variable.keys_guarded = True
             self.dict_keys(variable.source, mapping)
         elif variable.source is not None:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.report.break_reasons import GraphBreak, finalized
+from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Deleted, Variable
-from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import is_literal
+from capture.variables.core.ends import check_end
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.watch import Watch
 from guards.lookup import Undecided, Unresolved, instance_dict, isinstance_raw, raw_attribute
@@ -41,12 +42,6 @@ def _held_before(owner: Any, name: str) -> Any:
         return owner
     except Unresolved:
         return None
-
-
-def check_end(value: Any) -> None:
-    """Leave the frame to Python if it may let go of an object with `__del__`, which Python calls at once."""
-    if lookup_type(type(value), "__del__") is not MISSING:
-        raise finalized(f"a {type(value).__name__} object")
 
 
 class SideEffects:
@@ -78,7 +73,7 @@ class SideEffects:
                 watch.note()
         if variable.source is None or key in self._mutated:
             return
-        for child in variable.children():
+        for child in variable.known_children():
             if child.source is not None:
                 check_end(getattr(child, "value", None))
         self._mutated[key] = variable
@@ -169,15 +164,17 @@ class SideEffects:
         """The sources of the existing objects that the frame changes."""
         return {variable.source for variable in self._mutated.values() if variable.source is not None}
 
-    def written_places(self) -> set[str]:
-        """The texts of the sources of all attributes and globals that the frame sets."""
+    def stores(self) -> dict[str, Variable]:
+        """The values of all attributes and globals that the frame sets, by the texts of their sources."""
         attributes = {
-            AttrSource(owner.source, name).text
+            AttrSource(owner.source, name).text: value
             for owner in self._mutated.values()
             if owner.source is not None
-            for name in self._attributes_of(owner)
+            for name, value in self._attributes_of(owner).items()
         }
-        return attributes | {GlobalSource(name).text for _, name in self._globals}
+        return attributes | {
+            GlobalSource(name).text: value for (_, name), (_, value) in self._globals.items()
+        }
 
     def may_release(self, target: Any) -> bool:
         """Whether a write of the frame may release the object, or one that may hold it (no tensor)."""
@@ -204,7 +201,7 @@ class SideEffects:
     def replay(self, code: PythonCode) -> None:
         mutated = sorted(self._mutated.values(), key=lambda v: not getattr(v, "moves_first", False))
         for variable in mutated:
-            for child in [*variable.children(), *self._attributes.get(id(variable), {}).values()]:
+            for child in [*variable.known_children(), *self._attributes.get(id(variable), {}).values()]:
                 code.build(child)
         for _, value in self._globals.values():
             code.build(value)

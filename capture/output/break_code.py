@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-def code_for_break(tx: Translator) -> FrameCode:
+#: the reasons for breaks at instructions whose result is another one in each call
+UNKNOWN_RESULT = frozenset({"data_dependent_value", "iterate"})
+
+
+def code_for_break(tx: Translator, reason: str) -> FrameCode:
     code = PythonCode(tx.output)
     _build_everything(tx, code)
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
-    _break(tx, code)
+    _break(tx, code, reason in UNKNOWN_RESULT)
     return finish(tx, code)
 
 
@@ -94,7 +98,7 @@ def _is_marker(variable: Variable) -> bool:
     return isinstance(variable, PreviousException) and not variable.ended
 
 
-def _break(tx: Translator, code: PythonCode) -> None:
+def _break(tx: Translator, code: PythonCode, unknown: bool) -> None:
     instruction = tx.instructions[tx.index]
     for variable in tx.stack:
         _push(code, variable)
@@ -111,7 +115,7 @@ def _break(tx: Translator, code: PythonCode) -> None:
         if by_jump:
             code.append(jumped)
         kinds = dialect.stack_after([_kind(v) for v in tx.stack], instruction, by_jump)
-        _continue_at(tx, code, target, kinds)
+        _continue_at(tx, code, target, kinds, unknown and len(kinds) > 0)
     if handler is not None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
@@ -175,8 +179,13 @@ def _through_cell(tx: Translator, code: PythonCode, own: Assembler, instruction:
         own.store_attribute("cell_contents")
 
 
-def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]) -> None:
-    """Move the stack into temporaries and return the Continuation."""
+def _continue_at(
+    tx: Translator, code: PythonCode, target: int, kinds: list[str], unknown: bool = False
+) -> None:
+    """Move the stack into temporaries and return the Continuation.
+
+    `unknown`: the top of the stack is another value in each call.
+    """
     point = resume.point_of(tx.code)
     target -= point.prologue
     for index in reversed(range(len(kinds))):
@@ -190,7 +199,7 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
     held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
     names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code))
     code.load_callable(_capture.Continuation)
-    _load_resume_function(tx, code, point.original, target, tuple(kinds), names)
+    _load_resume_function(tx, code, point.original, target, tuple(kinds), names, unknown)
     count = _load_owner(tx, code, owner) + _load_stack_arguments(tx, code, kinds)
     others = [n for n in names if n != owner]
     for name in others:
@@ -233,8 +242,11 @@ def _load_resume_function(
     target: int,
     kinds: tuple[str, ...],
     names: tuple[str, ...],
+    unknown: bool,
 ) -> None:
     resumed = resume.resume_code(original, target, kinds, names)
+    if unknown:
+        resume.mark_unknown_result(resumed, len(kinds) - 1)
     _capture.mark_resume(resumed)
     cells = resume.cell_names(original)
     if not cells:

@@ -42,6 +42,10 @@ class StateMoved(Retry):
     """
 
 
+class NumbersChange(Retry):
+    """The frame gives a number that it reads another value: in the next attempt, the number is a symbol."""
+
+
 class Uninitialized(Retry):
     """The frame calls a module without its parameters: `initialize` makes them before the next attempt."""
 

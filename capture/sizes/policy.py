@@ -6,19 +6,23 @@ Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int or 
     dynamic=None:  a capture sees x[3, 4], the next one x[5, 4]   ->   dim 0 of x is a symbol from now on
 
 A size or int counts as changing if two captures of a code object found different values at the same place.
+Where the instruction of a graph break gives a number that nobody knows before (`x.item()`, the item of a
+loop), the number is a symbol from the start.
 Values are remembered for each converter and code object. `capture.reset()` calls `forget_all`.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
+from typing import Any
 
 import torch
 
 from cache.code_table import CodeTable
+from capture.bytecode import resume
 from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
 from guards.sources import (
@@ -28,12 +32,16 @@ from guards.sources import (
     FreeCellSource,
     FunctionFieldSource,
     ItemSource,
+    LengthSource,
     LocalSource,
     Source,
 )
 
 DYNAMIC = -1  # stands for a remembered size that changed
-VALUES_OF_FLAGS = 3
+#: a number in a module, a global or a default is a setting, which may have some values
+VALUES_OF_SETTINGS = 4
+#: a loop that had this many lengths has others to come: an unrolled one would be captured for each of them
+LENGTHS_OF_LOOPS = 2
 INT64 = range(-(2**63), 2**63)
 #: fields of a function that programs usually don't change
 FIXED_FIELDS = (
@@ -47,17 +55,17 @@ FIXED_FIELDS = (
 class Seen:
     """The values that the captures of one code object saw, by the text of their sources.
 
-    None stands for an int, float or iterator position that changed, and for the sizes of a tensor whose
-    number of dims changed. `written` has the attributes and globals that the code sets. `counters` has the
-    values of the ints among them.
+    None stands for a float or iterator position that changed, and for the sizes of a tensor whose number of
+    dims changed. `written` has the attributes and globals that the code sets. `lengths` has the lengths of
+    loops and of existing lists, by their place.
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
-    ints: dict[str, int | None] = field(default_factory=dict)
+    ints: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     positions: dict[str, int | None] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
-    counters: dict[str, set[int]] = field(default_factory=dict)
+    lengths: dict[Any, set[int]] = field(default_factory=dict)
 
 
 class SizeHistory:
@@ -71,6 +79,9 @@ class SizeHistory:
         seen = self._seen.get(code)
         if seen is None:
             seen = self._seen[code] = Seen()
+            original = resume.point_of(code).original
+            if original is not code:  # they are parts of one function
+                seen.written = self.of(original).written
         return seen
 
     def clear(self) -> None:
@@ -90,13 +101,24 @@ class SizePolicy:
     """The decisions for one capture.
 
     `dynamic` is the setting of `enable(dynamic=...)`. With `numbers`, nothing is symbolic, not even marked
-    dims.
+    dims. `result` is the local with what the instruction of a graph break gave, if nobody knows it before.
+    `may_break`: a loop may be left to Python, and only its body be captured.
     """
 
-    def __init__(self, dynamic: bool | None, seen: Seen, numbers: bool = False) -> None:
+    def __init__(
+        self,
+        dynamic: bool | None,
+        seen: Seen,
+        *,
+        numbers: bool = False,
+        result: str | None = None,
+        may_break: bool = False,
+    ) -> None:
         self.dynamic = dynamic
         self.seen = seen
         self.numbers = numbers
+        self.result = result
+        self.may_break = may_break
 
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
@@ -119,7 +141,7 @@ class SizePolicy:
 
     def as_numbers(self) -> SizePolicy:
         """The policy under which nothing is symbolic."""
-        return SizePolicy(False, self.seen, numbers=True)
+        return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
 
     def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
         sizes = list(tensor.shape)
@@ -135,26 +157,46 @@ class SizePolicy:
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether an int is a symbol.
 
-        Ints of the caller or of a closure can be symbols, also inside containers and plain objects. Ints of
-        modules, globals and defaults are constants, except for counters, which the code itself changes.
+        Ints of the caller or of a closure are symbols after they had two values, also inside containers and
+        plain objects; so are attributes and globals that the code itself changes. Other ints of modules,
+        globals and defaults are settings: they may have some values.
         """
         if self.dynamic is False or value not in INT64:
             return False
-        if not _is_variable(source, of_module):
-            return self._is_counter(value, source)
-        known = self.seen.ints.setdefault(source.text, value)
-        if known is not None and known != value:
-            self.seen.ints[source.text] = known = None
-        return bool(self.dynamic) or known is None
-
-    def _is_counter(self, value: int, source: Source) -> bool:
-        """Whether an int is a counter. A flag is not: it has few values, and each gets its own capture."""
-        if source.text not in self.seen.written:
-            self.seen.counters[source.text] = {value}
-            return False
-        values = self.seen.counters.setdefault(source.text, set())
+        values = self.seen.ints.setdefault(source.text, set())
         values.add(value)
-        return len(values) > VALUES_OF_FLAGS
+        if _is_variable(source, of_module):
+            return bool(self.dynamic) or len(values) > 1 or self._is_unknown(source)
+        return len(values) > (1 if source.text in self.seen.written else VALUES_OF_SETTINGS)
+
+    def note_stores(self, places: Collection[str], numbers: Mapping[str, Any]) -> bool:
+        """Note which attributes and globals the code sets, and the numbers that it stores there.
+
+        True if one of them had another value when the code read it as a constant.
+        """
+        self.seen.written.update(places)
+        if self.dynamic is False:
+            return False
+        changed = False
+        for place, value in numbers.items():
+            if type(value) is int and len(self.seen.ints.get(place, ())) == 1:
+                changed |= value not in self.seen.ints[place]
+                self.seen.ints[place].add(value)
+            elif type(value) is float and self.seen.floats.get(place, value) not in (None, value):
+                self.seen.floats[place], changed = None, True
+        return changed
+
+    def _is_unknown(self, source: Source) -> bool:
+        """Whether it is the result of a graph break, or an item of that."""
+        while isinstance(source, ItemSource):
+            source = source.parent
+        return isinstance(source, LocalSource) and source.name == self.result
+
+    def length_varies(self, place: Any, length: int) -> bool:
+        """Whether the loop or list at this place has had so many lengths that Python should walk over it."""
+        lengths = self.seen.lengths.setdefault(place, set())
+        lengths.add(length)
+        return self.may_break and len(lengths) > LENGTHS_OF_LOOPS
 
     def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether a float is a symbol.
@@ -164,7 +206,7 @@ class SizePolicy:
         """
         if self.dynamic is False:
             return False
-        if _is_learning_rate(source):
+        if _is_learning_rate(source) or self._is_unknown(source):
             return True
         known = self.seen.floats.setdefault(source.text, value)
         if known is not None and known != value:
@@ -183,6 +225,8 @@ class SizePolicy:
 
 def _is_variable(source: Source, of_module: Callable[[Source], bool]) -> bool:
     """Whether programs usually change a number at this place."""
+    if isinstance(source, LengthSource):
+        return not isinstance(source.root, ConstantSource)
     if not isinstance(source.root, (LocalSource, FreeCellSource)) or of_module(source):
         return False
     return not any(

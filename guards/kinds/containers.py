@@ -10,35 +10,31 @@ All of them read what is stored in the container itself, past the methods of a s
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from guards.guard import GuardError, PlaceGuard
-from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr, set_elements
+from guards.lookup import (
+    Unresolved,
+    dict_get,
+    dict_items,
+    isinstance_raw,
+    safe_repr,
+    set_elements,
+    stored_length,
+)
 from guards.properties.set_layout import layout_of
 from guards.sources import GlobalsSource, Source
 from guards.values import ObjectRef, constants_equal, is_constant
 
-_LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
-    (list, list.__len__),
-    (tuple, tuple.__len__),
-    (dict, dict.__len__),
-    (set, set.__len__),
-    (frozenset, frozenset.__len__),
-    (str, str.__len__),
-    (bytes, bytes.__len__),
-    (deque, deque.__len__),
-    (range, range.__len__),
-)
 LARGEST_SET = 1000  # elements that a guard compares
 
 
 def raw_length(value: Any, source: Source | None = None) -> int:
     """The stored length of a built-in container. Raises GuardError for other types."""
-    for kind, length in _LENGTHS:
-        if isinstance_raw(value, kind):
-            return length(value)
+    length = stored_length(value)
+    if length is not None:
+        return length
     place = source.text if source else "value"
     raise GuardError(f"{place} of type {type(value).__name__} has no length to guard")
 

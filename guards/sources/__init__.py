@@ -36,6 +36,7 @@ from guards.sources.items import (
     GradSource,
     ItemSource,
     IteratorPartSource,
+    LengthSource,
     ShapeSource,
     WeakrefSource,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "GradSource",
     "ItemSource",
     "IteratorPartSource",
+    "LengthSource",
     "LocalSource",
     "MethodFieldSource",
     "ModuleAttrSource",

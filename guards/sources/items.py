@@ -17,7 +17,7 @@ from weakref import ref as weak_reference
 
 import torch
 
-from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr
+from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr, stored_length
 from guards.properties.iterator_state import part_of
 from guards.sources.base import DerivedSource
 from guards.values import ObjectRef, is_constant
@@ -187,6 +187,23 @@ class ShapeSource(DerivedSource):
         if not 0 <= self.dim < len(values):
             raise Unresolved(f"{self.parent.text} has {len(values)} dims")
         return values[self.dim]
+
+
+@dataclass(frozen=True, eq=False)
+class LengthSource(DerivedSource):
+    """The stored length of a built-in container or of an instance of a subclass."""
+
+    is_int: ClassVar[bool] = True
+
+    @property
+    def text(self) -> str:
+        return f"len({self.parent.text})"
+
+    def read(self, owner: Any) -> Any:
+        found = stored_length(owner)
+        if found is None:
+            raise Unresolved(f"no length: {type(owner).__name__}")
+        return found
 
 
 @dataclass(frozen=True, eq=False)

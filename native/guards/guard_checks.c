@@ -41,6 +41,12 @@ int guard_check_length(PyObject *object, int64_t length)
     return raw_length(object) == length;
 }
 
+int guard_load_length(PyObject *object, int64_t *length)
+{
+    *length = raw_length(object);
+    return *length >= 0;
+}
+
 #define KEY_WORDS 3
 
 int guard_check_dict_keys(PyObject *object, const int64_t *operands)

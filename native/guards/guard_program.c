@@ -179,6 +179,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
             LOAD(LOAD_DICT_ITEM, load_named(registers[B], o));
             CHECK(LOAD_SHAPE, guard_load_shape(registers[B], o[0], o[1], &ints[A]));
             CHECK(LOAD_INT, int_value(registers[B], &ints[A]));
+            CHECK(LOAD_LENGTH, guard_load_length(registers[B], &ints[A]));
             CHECK(LOAD_FLOAT, guard_load_float(registers[B], &ints[A]));
             CHECK(CHECK_TYPE, (int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
             CHECK(CHECK_ID, (int64_t)(uintptr_t)registers[B] == o[0]);

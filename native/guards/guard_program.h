@@ -53,6 +53,7 @@ int guard_is_deque(PyObject *object);
 int init_guard_loads(void);
 
 /* guard_checks.c: 1 where the check holds. `operands` stand behind the head word. */
+int guard_load_length(PyObject *object, int64_t *length);
 int guard_check_length(PyObject *object, int64_t length);
 int guard_check_iterator(PyObject *object, const int64_t *operands);
 int guard_check_unwritten(PyObject *tensor, const int64_t *operands);

@@ -10,6 +10,7 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.mutable_sequence import MutableSequence
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import (
     SEQUENCE_METHODS,
@@ -32,15 +33,9 @@ if TYPE_CHECKING:
 
     from capture.output.python_code import PythonCode
     from capture.output.result_recipe import Recipe
+    from capture.variables.containers.unread import Unread
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
-
-
-class MutableSequence(SequenceVariable):
-    mutable = True
-
-    def as_proxy(self) -> Any:
-        return [i.as_proxy() for i in self.items]
 
 
 @makes(list)
@@ -54,13 +49,13 @@ class ListVariable(MutableSequence):
             return [item.as_constant() for item in self.items]
         return self.as_constant()
 
-    def snapshot(self) -> list[Variable]:
-        return list(self.items)
-
-    def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
+    def replay_change(self, code: PythonCode, before: list[Variable] | None) -> None:
         """`xs[k:] = [...]`, where k is the length of the unchanged front. Calls no method of a subclass."""
+        if self.unread is not None:
+            self.replay_blindly(code)
+            return
         same = 0
-        for old, new in zip(before, self.items):
+        for old, new in zip(self.items_before(before), self.items):
             if old is not new and not is_realized_from(old, new):
                 break
             same += 1
@@ -86,11 +81,13 @@ class DequeVariable(MutableSequence):
         source: Source | None = None,
         maxlen: int | None = None,
         original: Any = None,
+        unread: Unread | None = None,
     ) -> None:
-        super().__init__(items, source)
+        super().__init__(items, source, unread)
         self.maxlen = maxlen
         self.original = original
-        self.trim()
+        if unread is None:
+            self.trim()
 
     def like(self, items: list[Variable]) -> Variable:
         return DequeVariable(items, maxlen=self.maxlen)
@@ -110,6 +107,10 @@ class DequeVariable(MutableSequence):
         elif self.original is not None:
             tx.output.guarding.identity(self, self.original)
 
+    def _read(self, unread: Unread) -> None:
+        super()._read(unread)
+        self.trim()
+
     def trim(self, left: bool = False) -> None:
         if self.maxlen is not None and len(self.items) > self.maxlen:
             self.items = self.items[: self.maxlen] if left else self.items[len(self.items) - self.maxlen :]
@@ -120,10 +121,11 @@ class DequeVariable(MutableSequence):
         self.guard_limit(tx)
         return ConstantVariable(self.maxlen)
 
-    def snapshot(self) -> list[Variable]:
-        return list(self.items)
-
-    def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
+    def replay_change(self, code: PythonCode, before: list[Variable] | None) -> None:
+        if self.unread is not None:
+            self.replay_blindly(code)
+            return
+        before = self.items_before(before)
         if not self.changes and len(before) == len(self.items):  # nothing moved, so its iterators go on
             for index, (old, new) in enumerate(zip(before, self.items)):
                 if old is not new and not is_realized_from(old, new):
@@ -141,32 +143,44 @@ class DequeVariable(MutableSequence):
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
 
 
-def change(tx: Interpreter, sequence: Variable, moves: bool = True) -> None:
-    """Announce a change of a sequence. Every change calls it first.
+def change(tx: Interpreter, sequence: MutableSequence, moves: bool = True) -> None:
+    """Announce a change of a sequence. Every change calls it first; `_change_blindly` is for changes that
+    need no read.
 
     `moves`: the change adds, removes or moves items, so an iterator over a deque ends with an error.
     """
+    if sequence.unread is not None:
+        sequence.items = list(sequence.items)
+    _announce(tx, sequence, moves)
+
+
+def _announce(tx: Interpreter, sequence: MutableSequence, moves: bool) -> None:
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)
         sequence.changes += moves
     tx.output.side_effects.will_mutate(sequence)
 
 
+def _append_all(tx: Interpreter, sequence: MutableSequence, items: list[Variable]) -> None:
+    _announce(tx, sequence, moves=True)
+    if sequence.unread is not None:
+        if isinstance(sequence, DequeVariable) and sequence.maxlen is not None:
+            sequence.unread.guard_room(sequence.maxlen, len(sequence.blind), len(items))
+        sequence.blind += [(None, item) for item in items]
+        return
+    sequence.items.extend(items)
+    if isinstance(sequence, DequeVariable):
+        sequence.trim()
+
+
 def _append(self: MutableSequence, tx: Interpreter, value: Variable) -> Variable:
-    change(tx, self)
-    self.items.append(value)
-    if isinstance(self, DequeVariable):
-        self.trim()
+    _append_all(tx, self, [value])
     return NONE
 
 
 def _extend(self: MutableSequence, tx: Interpreter, values: Variable) -> Variable:
     if isinstance(values, SequenceVariable):
-        new = values.unpack(tx)
-        change(tx, self)
-        self.items.extend(new)
-        if isinstance(self, DequeVariable):
-            self.trim()
+        _append_all(tx, self, values.unpack(tx))
         return NONE
     iterator = values.iterate(tx)
     while (item := tx.next_item(iterator)) is not None:  # the items before an exception stay
@@ -248,6 +262,8 @@ def _set_item(self: MutableSequence, tx: Interpreter, key: Variable, value: Vari
         except ValueError as error:
             raise raise_new(ValueError, *error.args) from None
         return NONE
+    if _set_blindly(self, tx, key, value):
+        return NONE
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
         what = "assignment index" if self.python_type() is list else "index"
@@ -255,6 +271,22 @@ def _set_item(self: MutableSequence, tx: Interpreter, key: Variable, value: Vari
     change(tx, self, moves=False)
     self.items[index] = value
     return NONE
+
+
+def _set_blindly(self: MutableSequence, tx: Interpreter, index: Variable, value: Variable) -> bool:
+    """Store an item of a list whose length is a symbol. False where that needs a read."""
+    if self.unread is None or self.builtin is not list or index.python_type() is not int:
+        return False
+    length = self.open_length(tx)
+    if length is None or not index.is_constant():
+        return False
+    inside = (tx.compare("<=", ConstantVariable(0), index), tx.compare("<", index, length))
+    if not all(condition.truth(tx) for condition in inside):
+        return False
+    self.unread.check_ends()
+    _announce(tx, self, moves=False)
+    self.blind.append((index, value))
+    return True
 
 
 def _del_item(self: MutableSequence, tx: Interpreter, key: Variable) -> Variable:
@@ -309,7 +341,12 @@ def _in_place_add(self: MutableSequence, tx: Interpreter, other: Variable) -> Va
     return self
 
 
+def _len(self: MutableSequence, tx: Interpreter) -> Variable:
+    return self.open_length(tx) or ConstantVariable(len(self.items))
+
+
 LIST_METHODS: dict[str, Callable[..., Variable]] = {
+    "__len__": _len,
     "append": _append,
     "extend": _extend,
     "insert": _insert,

@@ -16,13 +16,14 @@ from capture.variables.containers.sets import iterator_of, length_of
 from capture.variables.containers.views import DictViewVariable, MappingProxyVariable
 from capture.variables.core.base import NotConstant, ObservedException, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
-from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.constant import NONE, ConstantVariable, is_literal_key
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.core.replay import is_realized_from
 from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
+from capture.variables.text.size_text import is_open
 from guards.sources import AttrSource
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 class DictVariable(Variable):
     """`entries`: hash key -> (key, value), in order.
 
-    The entries of an existing dict (`original`) are guarded when they are used. A look-up guards one key. A
-    walk over the dict or a read of its length guards all keys in order (`guard_keys`).
+    The entries of an existing dict (`original`) are guarded when they are used. A look-up or a store guards
+    one key. A walk over the dict or a read of its length guards all keys in order (`guard_keys`). A store
+    under a key that is a symbol guards nothing: it waits in `blind`, and so do all stores behind it, until
+    the program uses `entries`.
     """
 
     mutable = True
@@ -55,6 +58,7 @@ class DictVariable(Variable):
         original: dict[Any, Any] | None = None,
     ) -> None:
         super().__init__(source)
+        self.blind: list[tuple[Interpreter, Variable, Variable]] = []
         self.entries = entries if entries is not None else {}
         self.cls = cls
         self.factory = factory
@@ -69,6 +73,20 @@ class DictVariable(Variable):
         self.attributes: dict[str, Variable] = {}
         #: keys that the frame removed, even if it added them again
         self.deleted: set[Any] = set()
+        #: keys that the frame stored or removed
+        self.touched: set[Any] = set()
+
+    @property
+    def entries(self) -> dict[Any, tuple[Variable, Variable]]:
+        if self.blind:
+            waiting, self.blind = self.blind, []
+            for tx, key, value in waiting:
+                self.set_named(tx, self.key_of(tx, ConstantVariable(key.as_constant())), key, value)
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: dict[Any, tuple[Variable, Variable]]) -> None:
+        self._entries = entries
 
     @classmethod
     def from_strings(cls, values: dict[str, Variable]) -> DictVariable:
@@ -78,7 +96,7 @@ class DictVariable(Variable):
         return self.cls
 
     def describe(self) -> str:
-        return f"{self.cls.__name__} of {len(self.entries)}"
+        return self.cls.__name__ if self.blind else f"{self.cls.__name__} of {len(self.entries)}"
 
     def as_constant(self) -> Any:
         raise NotConstant(self)
@@ -100,6 +118,7 @@ class DictVariable(Variable):
 
     def keys_version(self) -> Any:
         """It changes when keys are added, removed or moved."""
+        assert self.entries is not None
         return self.key_changes
 
     def values_version(self) -> Any:
@@ -111,7 +130,7 @@ class DictVariable(Variable):
 
         New values of old keys do not end it.
         """
-        stops = bool(self.key_changes) or self.held_by_subclass
+        stops = bool(self.keys_version())
         return stops and self.source is not None and output.side_effects.is_mutated(self)
 
     # --- guarded reading ---
@@ -122,12 +141,10 @@ class DictVariable(Variable):
             self.keys_guarded = True
             output.guarding.dict_keys(self.source, self.original)
 
-    def side_changed(self, output: Any) -> bool:
-        """Whether the frame has already changed the dict.
-
-        A single look-up then says nothing about the dict at the start of the frame.
-        """
-        return bool(output.side_effects.is_mutated(self))
+    def guard_key(self, output: Output, name: Any) -> None:
+        """Guard whether the existing dict has the key. A change of the frame says it too."""
+        if not self.keys_guarded and name not in self.touched:
+            output.guarding.dict_contains(self, name, self.original)
 
     def key_of(self, tx: Interpreter, key: Variable) -> Any:
         """The hash key of `key` in this dict.
@@ -147,8 +164,7 @@ class DictVariable(Variable):
 
     def find_named(self, tx: Interpreter, name: Any) -> Variable | None:
         entry = self.entries.get(name)
-        if not self.keys_guarded:
-            tx.output.guarding.dict_contains(self, name, self.original)
+        self.guard_key(tx.output, name)
         if entry is None:
             return None
         value = realize(entry[1])
@@ -192,15 +208,26 @@ class DictVariable(Variable):
         raise ObservedException(ExceptionVariable(KeyError, [key]))
 
     def set_item(self, tx: Interpreter, key: Variable, value: Variable) -> None:
-        self.set_named(tx, self.key_of(tx, key), key, value)
+        if self._may_store_blindly(tx, key):
+            tx.output.side_effects.will_mutate(self)
+            self.blind.append((tx, key, value))
+        else:
+            self.set_named(tx, self.key_of(tx, key), key, value)
+
+    def _may_store_blindly(self, tx: Interpreter, key: Variable) -> bool:
+        """Whether a store needs no look-up: the key is open, or another one was before it."""
+        if self.source is None or self.keys_guarded or any(isinstance(k, ForeignKey) for k in self._entries):
+            return False
+        return is_open(tx, key) or (bool(self.blind) and is_literal_key(key))
 
     def set_named(self, tx: Interpreter, name: Any, key: Variable, value: Variable) -> None:
-        self.guard_keys(tx.output)
-        tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
+        self.guard_key(tx.output, name)
+        tx.output.side_effects.will_mutate(self)
+        self.touched.add(name)
         self.key_changes += held is None
         self.value_changes += held is not None
-        self.entries[name] = (held[0] if held else key, value)
+        self._entries[name] = (held[0] if held else key, value)
 
     def del_item(self, tx: Interpreter, key: Variable) -> Variable:
         name = self.key_of(tx, key)
@@ -211,6 +238,7 @@ class DictVariable(Variable):
         tx.output.side_effects.will_mutate(self)
         self.key_changes += 1
         self.deleted.add(name)
+        self.touched.add(name)
         del self.entries[name]
         return value
 
@@ -281,41 +309,38 @@ class DictVariable(Variable):
         return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
 
     def snapshot(self) -> dict[Any, Any]:
-        return dict(self.entries)
+        return dict(self._entries)
 
     def replay_change(self, code: PythonCode, before: dict[Any, Any]) -> None:
-        entries = self.entries
-        if self.held_by_subclass:
-            self._replay_past_subclass(code)
-            return
+        entries = self._entries
         # an iterator notices a deletion even if the key was added again
         for name in [n for n in before if n in self.deleted]:
-            code.load(self)
-            code.load(before[name][0])
-            code.delete_item()
+            self._replay_call(code, "__delitem__", [before[name][0]])
         before = {name: entry for name, entry in before.items() if name not in self.deleted}
         if list(entries)[: len(before)] != list(before):
-            code.load(self)
-            code.load_method("clear")
-            code.call(0)
-            code.pop()
+            self._replay_call(code, "clear", [])
             before = {}
         for name, (key, value) in entries.items():
             old = before.get(name)
             if old is None or (old[1] is not value and not is_realized_from(old[1], value)):
-                code.load(value)
-                code.load(self)
-                code.load(key)
-                code.store_item()
+                self._replay_store(code, key, value)
+        for _, key, value in self.blind:
+            self._replay_store(code, key, value)
 
-    def _replay_past_subclass(self, code: PythonCode) -> None:
-        """Replay the change without the methods that the subclass overrides."""
+    def _replay_store(self, code: PythonCode, key: Variable, value: Variable) -> None:
+        if self.held_by_subclass:
+            self._replay_call(code, "__setitem__", [key, value])
+            return
+        code.load(value)
+        code.load(self)
+        code.load(key)
+        code.store_item()
+
+    def _replay_call(self, code: PythonCode, method: str, args: list[Variable]) -> None:
+        """Call a method of the built-in class: the interpreter has inlined those of a subclass."""
         base = collections.OrderedDict if issubclass(self.cls, collections.OrderedDict) else dict
-        code.call_object(base.clear, [self])
+        code.call_object(getattr(base, method), [self, *args])
         code.pop()
-        for key, value in self.entries.values():
-            code.call_object(base.__setitem__, [self, key, value])
-            code.pop()
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.cls is collections.defaultdict:
@@ -343,6 +368,12 @@ class DictVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]
+
+    def known_children(self) -> list[Variable]:
+        if not self.blind:
+            return self.children()
+        waiting = (part for _, key, value in self.blind for part in (key, value))
+        return [*(v for entry in self._entries.values() for v in entry), *waiting]
 
 
 # --- dict methods: functions (dict, tx, *args, **kwargs) --------------------------------------------------
@@ -448,6 +479,7 @@ def _move_to_end(
     self: DictVariable, tx: Interpreter, key: Variable, last: Variable = ConstantVariable(True)
 ) -> Variable:
     name = self.key_of(tx, key)
+    self.guard_keys(tx.output)
     value = self.del_item(tx, key)
     if last.truth(tx):
         self.entries[name] = (key, value)

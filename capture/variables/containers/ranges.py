@@ -13,7 +13,8 @@ from capture.variables.callables.value_method import method_of_value, missing_me
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.makers import constant, makes, makes_constant
-from capture.variables.iterators.iterator import RangeIterator
+from capture.variables.iterators.iterator import ChangingIterator, RangeIterator
+from capture.variables.numbers.symbolic import is_symbolic
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -27,7 +28,7 @@ BOUNDS = ("start", "stop", "step")
 @makes(range)
 @makes_constant(range)
 class RangeVariable(Variable):
-    """A range. `parts` are the bounds of an existing range, which may be symbolic.
+    """A range. `parts` are its bounds where they may be symbolic; then `value` is for their present values.
 
     A read of one bound leaves it symbolic. Any other use fixes all bounds by guards.
     """
@@ -47,6 +48,9 @@ class RangeVariable(Variable):
 
     def python_type(self) -> type:
         return range
+
+    def describe(self) -> str:
+        return "range"
 
     def is_constant(self) -> bool:
         return True
@@ -83,11 +87,15 @@ class RangeVariable(Variable):
         return fold(getattr(self.value, name), args, kwargs)
 
     def iterate(self, tx: Interpreter) -> Variable:
+        place = (tx.code.co_qualname, tx.index)
+        symbolic = any(map(is_symbolic, self.parts or ()))
+        if symbolic and tx.output.symbols.policy.length_varies(place, len(self._value)):
+            return ChangingIterator(self)
         return RangeIterator(self.value)
 
     def reconstruct(self, code: PythonCode) -> None:
-        value = self.value
-        code.call_object(range, [ConstantVariable(v) for v in (value.start, value.stop, value.step)])
+        bounds = (self._value.start, self._value.stop, self._value.step)
+        code.call_object(range, self.parts or [ConstantVariable(v) for v in bounds])
 
 
 class SliceVariable(Variable):

@@ -26,6 +26,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import NONE, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import CALLS, rule
+from capture.variables.numbers.symbolic import is_symbolic, present_int
 from capture.variables.objects import copy_polyfills
 from capture.variables.objects.instance import native_new
 from capture.variables.operations.equality import sort_items
@@ -119,6 +120,10 @@ def _deque(tx: Interpreter, iterable: Variable | None = None, maxlen: Variable =
 
 @rule(range)
 def _range(tx: Interpreter, *args: Variable) -> Variable:
+    present = [present_int(arg) for arg in args]
+    if any(map(is_symbolic, args)) and len(args) in (1, 2) and None not in present:
+        bounds = [*[ConstantVariable(0)] * (2 - len(args)), *args, ConstantVariable(1)]
+        return RangeVariable(range(*present), parts=bounds)  # type: ignore[arg-type]
     result = fold(range, list(args), {})
     return result if isinstance(result, RangeVariable) else RangeVariable(result.as_constant())
 

@@ -1,6 +1,6 @@
 """Sets and frozensets.
 
-In:  the entries: hash key -> item.
+In:  the entries: hash key -> item. Those of an existing set are read, with a guard, at the first use.
 Out: a `SetVariable`, and the tables `SET_METHODS` and `SET_CHANGES` of its methods.
 """
 
@@ -12,13 +12,14 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.set_table import SetTable
-from capture.variables.core.base import ObservedException, Variable
-from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.constant import NONE, ConstantVariable, is_literal_key
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import constant, makes_constant
 from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import hash_key
 from capture.variables.operations.operator_methods import call_operator
+from capture.variables.text.size_text import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
 
 class SetVariable(Variable):
-    """A set or frozenset. `entries` maps hash keys to items; `table` knows their order."""
+    """A set or frozenset. `entries` maps hash keys to items; `table` knows their order.
+
+    `unread` reads the entries and the table of an existing set. Until then `blind` has the items that the
+    frame adds.
+    """
 
     mutable = True
     hashes_items = True
@@ -41,17 +46,48 @@ class SetVariable(Variable):
         *,
         cls: type = set,
         table: SetTable | None = None,
+        unread: Callable[[], tuple[dict[Any, Variable], SetTable | None]] | None = None,
     ) -> None:
         super().__init__(source)
-        self.entries = entries
+        self.unread = unread
+        self.blind: list[tuple[Interpreter, Variable]] = []
+        self._before: dict[Any, Variable] = {}  # the items from before the frame, where they are read late
+        self._entries = entries
+        self._table = table
         self.cls = cls
-        self.table = table
         #: how many times items were added or removed, for iterators
         self.key_changes = 0
         #: the items that the frame popped before it changed the set in any other way
         self.popped: list[Any] = []
 
+    @property
+    def entries(self) -> dict[Any, Variable]:
+        self._read()
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: dict[Any, Variable]) -> None:
+        self._entries = entries
+
+    @property
+    def table(self) -> SetTable | None:
+        self._read()
+        return self._table
+
+    @table.setter
+    def table(self, table: SetTable | None) -> None:
+        self._table = table
+
+    def _read(self) -> None:
+        if self.unread is None:
+            return
+        self._entries, self._table = self.unread()
+        self.unread, self._before = None, dict(self._entries)
+        for tx, item in self.blind:
+            _add(self, tx, ConstantVariable(item.as_constant()))
+
     def keys_version(self) -> Any:
+        self._read()
         return self.key_changes
 
     def values_version(self) -> Any:
@@ -60,7 +96,7 @@ class SetVariable(Variable):
 
     def replay_stops_iterators(self, output: Output) -> bool:
         changed = self.source is not None and output.side_effects.is_mutated(self)
-        return changed and bool(self.key_changes)
+        return changed and bool(self.keys_version())
 
     @classmethod
     def from_items(cls, tx: Interpreter, items: Iterable[Variable], kind: type = set) -> SetVariable:
@@ -73,7 +109,7 @@ class SetVariable(Variable):
         return self.cls
 
     def describe(self) -> str:
-        return f"{self.cls.__name__} of {len(self.entries)}"
+        return f"{self.cls.__name__} of {len(self.entries)}" if self.unread is None else self.cls.__name__
 
     def keys(self) -> set[Any]:
         return set(self.entries)
@@ -118,10 +154,16 @@ class SetVariable(Variable):
             raise missing_method(self, name)
         return method(self, tx, *args)
 
-    def snapshot(self) -> dict[Any, Variable]:
-        return dict(self.entries)
+    def snapshot(self) -> dict[Any, Variable] | None:
+        """None where the items are not read yet."""
+        return dict(self._entries) if self.unread is None else None
 
-    def replay_change(self, code: PythonCode, before: dict[Any, Variable]) -> None:
+    def replay_change(self, code: PythonCode, before: dict[Any, Variable] | None) -> None:
+        if self.unread is not None:
+            code.call_object(set.update, [self, TupleVariable([item for _, item in self.blind])])
+            code.pop()
+            return
+        before = self._before if before is None else before
         for _ in self.popped:  # where the next one begins depends on the pops before
             code.call_object(set.pop, [self])
             code.pop()
@@ -155,6 +197,9 @@ class SetVariable(Variable):
 
     def children(self) -> list[Variable]:
         return list(self.entries.values())
+
+    def known_children(self) -> list[Variable]:
+        return self.children() if self.unread is None else [item for _, item in self.blind]
 
     def like(self, entries: dict[Any, Variable], operation: str, given: list[Any]) -> SetVariable:
         """The result of an operation on this set and others."""
@@ -260,6 +305,11 @@ SET_METHODS: dict[str, Callable[..., Variable]] = {
 
 
 def _add(self: SetVariable, tx: Interpreter, item: Variable) -> Variable:
+    item = realize(item)
+    if self.unread is not None and (is_open(tx, item) or is_literal_key(item)):
+        tx.output.side_effects.will_mutate(self)
+        self.blind.append((tx, item))
+        return NONE
     key = hash_key(tx, item, self.entries)
     self.will_change(tx, "update", SetTable.of_items(list, [key]))
     self.key_changes += key not in self.entries

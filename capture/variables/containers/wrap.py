@@ -22,6 +22,7 @@ from capture.variables.containers.ranges import BOUNDS, RangeVariable, SliceVari
 from capture.variables.containers.sequence import SizeVariable, TupleVariable
 from capture.variables.containers.set_table import SetTable
 from capture.variables.containers.sets import SetVariable
+from capture.variables.containers.unread import Unread
 from capture.variables.containers.views import MappingProxyVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable, holds_nan
@@ -36,16 +37,14 @@ from capture.variables.core.wrap import (
 from capture.variables.objects.native_base import LITERAL_BASES
 from capture.variables.operations.equality import ByIdentity, ForeignKey, hashes_by_identity
 from guards.kinds.constants import ContentsGuard
-from guards.kinds.containers import LengthGuard, SetContentsGuard
+from guards.kinds.containers import LARGEST_SET, SetContentsGuard
 from guards.lookup import dict_items
 from guards.sources import (
     AttrSource,
     ConstantSource,
-    DequeItemSource,
     DictItemSource,
     DictKeySource,
     DictValueSource,
-    ItemSource,
     Source,
 )
 from guards.values import PLAIN_VALUE
@@ -61,35 +60,35 @@ def wrap_sequence(output: Output, value: Any, source: Source | None) -> Variable
     return sequence_of(output, value, type(value), source)
 
 
-def sequence_of(output: Output, value: Any, base: type, source: Source | None) -> Variable:
-    items = _items(output, value, base, source)
-    if base is collections.deque:
-        return DequeVariable(items, source, value.maxlen, original=value if source is not None else None)
-    return (TupleVariable if base is tuple else ListVariable)(items, source)
+def sequence_of(output: Output, value: Any, base: Any, source: Source | None) -> Variable:
+    if base is tuple:
+        return TupleVariable(_items(output, value, source), source)
+    unread = Unread(output, value, base, source) if source is not None else None
+    items = [] if unread is not None else [wrap(output, item, None) for item in base.__iter__(value)]
+    if base is list:
+        return ListVariable(items, source, unread)
+    return DequeVariable(items, source, value.maxlen, value if source is not None else None, unread)
 
 
-def _items(output: Output, value: Any, base: Any, source: Source | None) -> list[Variable]:
-    """The items that the `__iter__` of `base` returns, each with its index in its source."""
+def _items(output: Output, value: Any, source: Source | None) -> list[Variable]:
+    """The stored items of a tuple, each with its index in its source."""
     if source is None:
-        return [wrap(output, item, None) for item in base.__iter__(value)]
-    output.guards.add(LengthGuard.of(source, value))
-    place = DequeItemSource if base is collections.deque else ItemSource
-    return [LazyVariable(output, item, place(source, i)) for i, item in enumerate(base.__iter__(value))]
+        return [wrap(output, item, None) for item in tuple.__iter__(value)]
+    return Unread(output, value, tuple, source).items()
 
 
 @wraps(torch.Size)
 def wrap_size(output: Output, value: torch.Size, source: Source | None) -> Variable:
     guard_type(output, value, source)
     items: list[Variable] = [
-        item.realize() if isinstance(item, LazyVariable) else item
-        for item in _items(output, value, tuple, source)
+        item.realize() if isinstance(item, LazyVariable) else item for item in _items(output, value, source)
     ]
     return SizeVariable(items, source)
 
 
 def wrap_named_tuple(output: Output, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
-    return NamedTupleVariable(_items(output, value, tuple, source), type(value), source)
+    return NamedTupleVariable(_items(output, value, source), type(value), source)
 
 
 @wraps(types.MappingProxyType)
@@ -178,20 +177,37 @@ def wrap_set(output: Output, value: Any, source: Source | None) -> Variable:
 
 
 def set_of(output: Output, value: Any, base: Any, source: Source | None) -> Variable:
-    items = list(base.__iter__(value))
-    if len(items) > 1000:
-        return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")
+    if base is set and source is not None:
+        return SetVariable({}, source, cls=set, unread=lambda: _read_set(output, value, base, source))
+    reason = _why_unreadable(list(base.__iter__(value)))
+    if reason:
+        return OpaqueVariable(value, source, "iterate", value=reason)
+    entries, table = _read_set(output, value, base, source)
+    return SetVariable(entries, source, cls=base, table=table)
+
+
+def _why_unreadable(items: list[Any]) -> str:
+    if len(items) > LARGEST_SET:
+        return f"a set of {len(items)} items"
     if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
-        return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
-    if any(map(holds_nan, items)):
-        return OpaqueVariable(value, source, "iterate", value="a set with a NaN, which equals only itself,")
+        return "a set of objects with their own __hash__"
+    return "a set with a NaN, which equals only itself," if any(map(holds_nan, items)) else ""
+
+
+def _read_set(
+    output: Output, value: Any, base: Any, source: Source | None
+) -> tuple[dict[Any, Variable], SetTable | None]:
+    items = list(base.__iter__(value))
+    reason = _why_unreadable(items)
+    if reason:
+        raise GraphBreak("iterate", value=reason)
     if source is not None:
         output.guards.add(SetContentsGuard.of(source, value))
     entries: dict[Any, Variable] = {}
     for item in items:
         variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
         entries[item if is_guardable_constant(item) else ByIdentity(variable)] = variable
-    return SetVariable(entries, source, cls=base, table=SetTable.existing(value, entries, source))
+    return entries, SetTable.existing(value, entries, source)
 
 
 @wraps(range)

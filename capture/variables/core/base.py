@@ -174,6 +174,10 @@ class Variable:
         """`iter(value)`."""
         return make(Iterator, self.unpack(tx))
 
+    def open_length(self, tx: Interpreter) -> Variable | None:
+        """The length of an existing object, if it is a symbol."""
+        return None
+
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -204,6 +208,10 @@ class Variable:
     def children(self) -> list[Variable]:
         """The variables that this one holds, for the search of reachable values."""
         return []
+
+    def known_children(self) -> list[Variable]:
+        """The same without what the program has not read of an existing object."""
+        return self.children()
 
 
 class NullVariable(Variable):
@@ -254,6 +262,9 @@ class LazyVariable(Variable):
 
     def as_proxy(self) -> Any:
         return self.realize().as_proxy()
+
+    def as_proxy_for(self, target: Any) -> Any:
+        return self.realize().as_proxy_for(target)
 
     def real_value(self) -> Any:
         return self.realize().real_value()

@@ -57,6 +57,11 @@ def is_only_one(value: Any) -> bool:
     return type(value) in ONLY_ONE or isinstance(value, enum.Enum)
 
 
+def is_literal_key(key: Variable) -> bool:
+    """Whether the look-up of the key runs no code of the program."""
+    return isinstance(key, ConstantVariable) and type(key.value) in (int, str, float, bool, bytes)
+
+
 def is_long(value: int) -> bool:
     """Whether Python may refuse to write the number in decimal digits."""
     return value.bit_length() > 2000

@@ -286,6 +286,27 @@ class RangeIterator(IteratorVariable):
         set_state(code, self, self.position)
 
 
+class ChangingIterator(IteratorVariable):
+    """An iterator that Python moves: each call of the frame walks over another number of items."""
+
+    def __init__(self, owner: Variable) -> None:
+        super().__init__(None)
+        self.owner = owner
+
+    def python_type(self) -> type:
+        return type(iter(self.owner.python_type()(0)))
+
+    def next_item(self, tx: Interpreter) -> Variable | None:
+        raise GraphBreak("iterate", value=f"{self.owner.describe()} whose length changes")
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.get_iterator()
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
 class ComposedIterator(IteratorVariable):
     """zip, enumerate, map, filter. `step(tx)` returns the next item or None.
 

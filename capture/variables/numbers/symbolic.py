@@ -161,6 +161,15 @@ def is_unbacked(variable: Variable) -> bool:
     return isinstance(variable, SymbolicVariable) and variable.is_unbacked
 
 
+def present_int(variable: Variable) -> int | None:
+    """The present value of an int, which no guard fixes. None for other values, or if only a run knows it."""
+    if isinstance(variable, ConstantVariable):
+        return variable.value if type(variable.value) is int else None
+    if not isinstance(variable, SymbolicVariable) or variable.python_type() is not int:
+        return None
+    return None if variable.is_unbacked else int(variable.value.node.hint)
+
+
 def decide(kind: type, value: Any) -> Any:
     """The present value of a number, or its truth. A guard checks it if the number is symbolic."""
     try:

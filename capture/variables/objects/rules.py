@@ -34,6 +34,9 @@ def _len(tx: Interpreter, value: Variable) -> Variable:
         if is_size and compare(tx, ">=", made, ConstantVariable(0)).truth(tx):
             return made
         return fold(_checked_length, [made], {})
+    found = value.open_length(tx)
+    if found is not None:
+        return found
     length = getattr(value, "length", None)
     if length is not None:
         return tx.wrap_constant(length(tx))

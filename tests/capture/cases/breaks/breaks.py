@@ -53,7 +53,7 @@ def only_print(x):
     return x
 
 
-@case(4, 4)
+@case(3, 3)
 def break_in_each_iteration(x):
     for i in range(3):
         x = x + i

@@ -158,7 +158,7 @@ def moved_before_a_break(x, items):
     return x + next(items), left(items)
 
 
-@case(graphs=3, ops=3, args=lambda: (x(), enumerate([2, 3])))
+@case(graphs=3, ops=4, args=lambda: (x(), enumerate([2, 3])))
 def loop_with_a_break_in_it(x, items):
     for index, item in items:
         x = x * (index + item)

@@ -129,7 +129,7 @@ def write_after_break(x):
     return y
 
 
-@case(1, 1, boxed)
+@case(1, 2, boxed)
 def object_changed(x, box):
     box.value += 1
     box.items.append(box.value)

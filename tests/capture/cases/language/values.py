@@ -112,7 +112,7 @@ class Config:
         return t * self.scale
 
 
-@case(1, 1, lambda: (torch.ones(2), Config(2.0)))
+@case(1, 3, lambda: (torch.ones(2), Config(2.0)))
 def dataclass_argument(x, config):
     config.names.append("seen")
     config.scale += 1
@@ -237,7 +237,7 @@ def inheritance(x):
     return d.f(x), d.dyn_ab, hasattr(d, "nothing"), getattr(d, "nothing", 9)
 
 
-@case(1, 2, lambda: (torch.ones(2), Derived(4)))
+@case(1, 3, lambda: (torch.ones(2), Derived(4)))
 def existing_object(x, d):
     d.k = d.k + 1
     d.extra["f"] = x

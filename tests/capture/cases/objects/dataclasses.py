@@ -189,7 +189,7 @@ def dc_match_pos(x):
     return x
 
 
-@case(ops=2, args=lambda: (torch.randn(3, 4), D(torch.ones(3, 4))))
+@case(ops=3, args=lambda: (torch.randn(3, 4), D(torch.ones(3, 4))))
 def dc_arg(x, d):
     d.a = d.a + x
     d.c.append(x)

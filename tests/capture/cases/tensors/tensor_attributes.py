@@ -82,7 +82,7 @@ def read_of_argument(x):
     return x * x.scale + x.other
 
 
-@case(graphs=1, ops=1, args=tensor_with_attributes)
+@case(graphs=1, ops=2, args=tensor_with_attributes)
 def changed_of_argument(x):
     x.scale = x.scale + 1
     return x * x.scale

@@ -7,13 +7,13 @@ import torch
 from tests.capture.cases.registry import case
 
 
-@case(2, 2)
+@case(2, 6)
 def break_on_item(x):
     n = int(x.sum().item() * 0) + 2
     return x * n
 
 
-@case(2, 3)
+@case(2, 11)
 def break_on_tolist(x):
     values = (x * 0)[0].tolist()
     return x + sum(values), len(values)

@@ -110,7 +110,7 @@ def constructor_with_attributes(x):
     return y.scaled(), y, y.twice
 
 
-@case(graphs=1, ops=2, args=lambda: (Scaled(torch.ones(3)),))
+@case(graphs=1, ops=3, args=lambda: (Scaled(torch.ones(3)),))
 def subclass_attributes(x):
     first = x.scaled()
     x.scale = 5.0

@@ -28,12 +28,12 @@ class StateInForward(nn.Module):
         return self.last + self.total
 
 
-@case(1, 4, with_net(StateInForward))
+@case(1, 5, with_net(StateInForward))
 def attributes_set_in_forward(x, net):
     return net(x), net.count, net.total, sorted(net.cache), net.history, "last" in net.__dict__
 
 
-@case(1, 8, with_net(StateInForward))
+@case(1, 10, with_net(StateInForward))
 def state_across_calls(x, net):
     net(x)
     return net(x), net.count, net.total

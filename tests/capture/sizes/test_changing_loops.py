@@ -1,0 +1,163 @@
+"""Loops whose length changes, and numbers that change in each call: the number of entries stays small.
+
+Each program runs ten times in eager and captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn as nn
+
+import capture
+from capture.report.config import config
+from capture.report.counters import counters
+from tests.capture.test_cases import same
+
+CALLS = 10
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(4, 8)
+
+    def forward(self, x, state=None):
+        for t in range(x.size(0)):
+            state = self.cell(x[t], state)
+        return state
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        y = self.linear(x)
+        return y * 2 if self.steps % 4 == 0 else y
+
+
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(12))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            capture.graph_break()
+        return x
+
+
+class NumberedLayers(Layers):
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x) * i
+            capture.graph_break()
+        return x
+
+
+class Average(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x):
+        self.calls += 1
+        return x * (1.0 / float(self.calls))
+
+
+def sequence(i: int) -> torch.Tensor:
+    return torch.ones(3 + i, 2, 4) * i
+
+
+def sum_of_list(held: list[Any], x: torch.Tensor) -> torch.Tensor:
+    held.append(x)
+    total = x * 0
+    for item in held:
+        total = total + item * 2
+    return total
+
+
+def discounted(rewards: list[float], x: torch.Tensor) -> torch.Tensor:
+    returns: list[float] = []
+    total = 0.0
+    for reward in rewards[::-1]:
+        total = reward + 0.5 * total
+        returns.insert(0, total)
+    return torch.tensor(returns) + x
+
+
+def loop_with_break(x: torch.Tensor) -> torch.Tensor:
+    for i in range(12):
+        x = x * 2 + i
+        capture.graph_break()
+    return x
+
+
+def periodic(x: torch.Tensor, step: int) -> torch.Tensor:
+    y = x * 2
+    return y + 1 if step % 5 == 0 else y
+
+
+def rows(i: int) -> tuple[Any, ...]:
+    return (torch.ones(2, 4) * i,)
+
+
+#: name -> what makes the program, its arguments in a call, and the most entries
+PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], int]] = {
+    "recurrent": (Recurrent, lambda i: (sequence(i),), 8),
+    "counter of a module": (Counting, rows, 3),
+    "layers": (Layers, rows, 4),
+    "numbered layers": (NumberedLayers, rows, 4),
+    "average": (Average, rows, 2),
+    "loop with a break": (lambda: loop_with_break, rows, 3),
+    "period": (lambda: periodic, lambda i: (torch.ones(3), i), 3),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_entries_stay_few(name: str) -> None:
+    make, arguments, most = PROGRAMS[name]
+    capture.reset()
+    torch.manual_seed(0)
+    program = make()
+    torch.manual_seed(0)
+    captured = capture.compile(make(), backend="eager")
+    before = counters["frames"]["captured"]
+    with config.patch(raise_on_error=True), torch.no_grad():
+        for i in range(CALLS):
+            expected, got = program(*arguments(i)), captured(*arguments(i))
+            assert same(got, expected), (got, expected)
+    assert 0 < counters["frames"]["captured"] - before <= most
+
+
+@pytest.mark.parametrize("function", [sum_of_list, discounted])
+def test_lists_of_changing_length(function: Any) -> None:
+    """After some lengths Python reads the list, the rest is captured, and nothing is captured anew."""
+    capture.reset()
+    fast = capture.compile(function, backend="eager")
+    mine: list[Any] = []
+    theirs: list[Any] = []
+    captured = []
+    for i in range(2 * CALLS):
+        if function is discounted:
+            mine, theirs = [0.5 * k for k in range(i)], [0.5 * k for k in range(i)]
+        x = torch.ones(1) * i
+        assert torch.equal(fast(mine, x), function(theirs, x))
+        captured.append(counters["frames"]["captured"])
+    assert captured[-1] == captured[-CALLS]
+
+
+def test_fullgraph_unrolls_loops_of_any_length() -> None:
+    model = Recurrent()
+    fast = capture.compile(model, backend="eager", fullgraph=True)
+    with torch.no_grad():
+        for i in range(5):
+            assert torch.equal(fast(sequence(i)), model(sequence(i)))
