@@ -28,9 +28,9 @@ from torch.autograd import grad_mode
 
 from codegen.autograd.derivatives import DerivativeRecipe, call_by_call
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
-from codegen.autograd.partition import partition
+from codegen.autograd.partition import Parts, partition
 from codegen.autograd.segment_backward import SegmentBackward
-from codegen.autograd.training import TrainingGraph, ViewsGraph
+from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
@@ -199,11 +199,20 @@ def freeze_inputs(graph: fx.Graph, traced: Trace, frozen: dict[int, torch.Tensor
 def finish_training(
     gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
 ) -> Compiled:
+    parts, segments = backward_parts(gm, example_inputs, joint, store, kernels)
+    forward = assemble(parts.forward, store=store, kernels=kernels, changes=joint.trace.changes)
+    fallback = fallback_of(gm, joint.trace.lifted)
+    graph = TrainingGraph(joint.outputs, joint.writes, parts, forward, segments, fallback, joint.trace.lifted)
+    return UnderGradMode(graph) if joint.enables_grad else graph
+
+
+def backward_parts(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
+) -> tuple[Parts, list[SegmentBackward]]:
+    """The joint graph in parts, and the segments of its backward. None of them is compiled yet."""
     with joint.trace.recorder.mode:
         parts = partition(joint)
     recipe = DerivativeRecipe(gm, example_inputs, parts)
-    changes = joint.trace.changes
-    forward = assemble(parts.forward, store=store, kernels=kernels, changes=changes)
 
     def backward(graph: fx.Graph) -> CompiledGraph:
         def again(*args: Any) -> tuple[Any, ...]:  # after a failed check: the operator raises its own error
@@ -215,38 +224,29 @@ def finish_training(
         SegmentBackward(part, parts.backward[i + 1 :], recipe, backward, kernels)
         for i, part in enumerate(parts.backward)
     ]
-    graph = TrainingGraph(joint, parts, forward, segments, fallback_of(gm, joint.trace.lifted))
-    return UnderGradMode(graph) if joint.enables_grad else graph
+    return parts, segments
+
+
+@unwatched()
+def backward_again(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, kernels: bool
+) -> list[SegmentBackward]:
+    """The segments of the backward of a training graph whose forward is compiled already."""
+    joint = trace_joint(gm, example_inputs, fake_mode())
+    return backward_parts(gm, example_inputs, joint, store, kernels)[1]
 
 
 def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:
     traced = joint.trace
     with traced.recorder.mode:
         graph = traced.finish(traced.output_nodes(joint.results))
-    return ViewsGraph(joint, graph, store, fallback_of(gm, traced.lifted), kernels)
+    forward = assemble(graph, store=store, kernels=kernels, changes=traced.changes)
+    return ViewsGraph(joint.outputs, forward, fallback_of(gm, traced.lifted), traced.lifted)
 
 
 def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[..., tuple[Any, ...]]:
     fallback = EagerFallback(gm, lifted)
     return autocast.WithAutocast(fallback) if autocast.is_on() else fallback
-
-
-class UnderGradMode:
-    """A training graph that is called without grad mode; its module switches the mode on."""
-
-    def __init__(self, graph: TrainingGraph) -> None:
-        self.graph = graph
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        with torch.enable_grad():
-            return self.graph(*args)
-
-    @property
-    def direct_call(self) -> UnderGradMode:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
 
 
 class WithLifted:

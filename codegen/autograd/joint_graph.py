@@ -20,6 +20,7 @@ import torch
 from torch import fx
 from torch.autograd.graph import GradientEdge
 
+from codegen.autograd.replay import Replay
 from codegen.autograd.segments import (
     Place,
     Segment,
@@ -35,36 +36,6 @@ from codegen.kernel.errors import UntraceableError
 from codegen.trace import autocast
 from codegen.trace.functionalise import Tracked, ViewCall
 from codegen.trace.trace import Trace, trace
-
-
-@dataclass(slots=True)
-class Replay:
-    """An output that is a view of a graph input or of another output.
-
-    It is made outside the compiled code, so that autograd sees the view. `base` is the position of the input,
-    or of the function's result. `views` are applied from first to last; they were made in the grad `modes`.
-    """
-
-    from_input: bool
-    base: int
-    views: list[ViewCall | None]
-    detach: bool
-    modes: frozenset[bool]
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether the program detached it. The grad mode of its views is unknown then."""
-        return self.detach and None in self.views
-
-    def run(self, base: torch.Tensor) -> torch.Tensor:
-        value = base
-        for view in self.views:
-            if view is None:
-                value = value.detach() if self.detach else torch.ops.aten.alias(value)
-            else:
-                made = view.func(value, *view.args, **view.kwargs)
-                value = made if view.index is None else made[view.index]
-        return value.detach() if self.detach and value.requires_grad else value
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -21,11 +21,32 @@ try:
 except ImportError:
     _capture = None
 
-from codegen.autograd.partition import Parts
-from codegen.autograd.segment_backward import SegmentBackward
+from codegen.launch.compiled import CompiledGraph
 
 
-def nodes_in_python(parts: Parts, segments: Sequence[SegmentBackward]) -> Callable[..., tuple[Any, ...]]:
+class Segment(Protocol):
+    """A part of the backward (`segment_backward.py`, `codegen.stored.training`).
+
+    `part`: its slots, edges and what it saves (`partition.BackwardPart`).
+    """
+
+    native: Any
+    part: Any
+    apart: list[bool]
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def stand_ins(self) -> list[torch.Tensor | None]: ...
+
+    def run(
+        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> tuple[Any, ...]: ...
+
+    def compiled(self) -> list[CompiledGraph]: ...
+
+
+def nodes_in_python(result_count: int, segments: Sequence[Segment]) -> Callable[..., tuple[Any, ...]]:
     """A function that maps (all values of the forward, *arguments) to the results."""
     apply = functools.cache(apply_of)  # of its own: a cache for all would keep the segments
 
@@ -34,12 +55,12 @@ def nodes_in_python(parts: Parts, segments: Sequence[SegmentBackward]) -> Callab
         for segment in segments:
             ends = [places[i] for i in segment.part.edges]
             places += apply(segment)(in_slots(segment, given), saved_by(segment, given, args), *ends)
-        return given[: parts.result_count]
+        return given[:result_count]
 
     return wrap
 
 
-def in_slots(segment: SegmentBackward, given: Sequence[Any]) -> list[torch.Tensor]:
+def in_slots(segment: Segment, given: Sequence[Any]) -> list[torch.Tensor]:
     """The tensors that the node is joined to: results, and new ones in place of other values."""
     found = []
     for result, stand_in in zip(segment.part.slots, segment.stand_ins, strict=True):
@@ -51,7 +72,7 @@ def in_slots(segment: SegmentBackward, given: Sequence[Any]) -> list[torch.Tenso
     return found
 
 
-def saved_by(segment: SegmentBackward, given: Sequence[Any], args: Sequence[Any]) -> list[torch.Tensor]:
+def saved_by(segment: Segment, given: Sequence[Any], args: Sequence[Any]) -> list[torch.Tensor]:
     """What the node saves. Results of later nodes are detached: they would hold this one."""
     part = segment.part
     own = set(part.slots)
@@ -61,7 +82,7 @@ def saved_by(segment: SegmentBackward, given: Sequence[Any], args: Sequence[Any]
     return found
 
 
-def apply_of(segment: SegmentBackward) -> Callable[..., tuple[Any, ...]]:
+def apply_of(segment: Segment) -> Callable[..., tuple[Any, ...]]:
     class CapturedGraph(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, slots: list[Any], saved: list[Any], *ends: Any) -> Any:

@@ -48,6 +48,10 @@ class SegmentBackward:
         self.partials: dict[int, Partial] = {}
         self.compiled_partials: dict[int, CompiledGraph] = {}
         self.lock = threading.Lock()
+        #: the strides of the tangents that `native.backward` was compiled for
+        self.strides: list[tuple[int, ...]] = []
+        #: is called when `native.backward` has been compiled
+        self.on_compiled: Callable[[SegmentBackward], None] = lambda segment: None
         self.all_sent = (1 << len(part.slots)) - 1
         self.apart = saved_apart(part, later)
         self.native = _capture.Segment(
@@ -81,6 +85,9 @@ class SegmentBackward:
         """The backward, for calls operator by operator."""
         return self.graph_in_numbers()
 
+    def by_operators(self, *args: Any) -> tuple[Any, ...]:
+        return call_by_call(self.by_calls, args)
+
     def graph_in_numbers(self) -> fx.Graph:
         return self.part.graph
 
@@ -88,6 +95,8 @@ class SegmentBackward:
         with self.lock:
             if self.native.backward is None:
                 self.native.backward = self.make_backward(self.graph_for(tangents))
+                self.strides = [tangent.stride() for tangent in tangents]
+                self.on_compiled(self)
             compiled: CompiledGraph = self.native.backward
             return compiled
 

@@ -1,6 +1,6 @@
 """A compiled forward and backward as one differentiable callable.
 
-In:  `Joint` and its `Parts`.
+In:  what a joint graph says of its outputs (`Joint`), the compiled forward, the segments of the backward.
 Out: `TrainingGraph`: it takes the graph's placeholders and returns a tuple whose tensors have gradients.
 
     loss, = graph(x, w);  loss.backward()   ->   forward kernels now, backward kernels when autograd asks
@@ -14,20 +14,33 @@ made outside the function, where autograd can see them; the same holds for diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from torch import fx
+import torch
 
 try:
     import _capture
 except ImportError:
     _capture = None
 
-from codegen.autograd.joint_graph import Joint, Replay
-from codegen.autograd.partition import Parts
-from codegen.autograd.python_nodes import nodes_in_python
-from codegen.autograd.segment_backward import SegmentBackward
-from codegen.launch.compiled import CompiledGraph, assemble
+from codegen.autograd.python_nodes import Segment, nodes_in_python
+from codegen.autograd.replay import Replay
+from codegen.launch.compiled import CompiledGraph
+
+
+class Sizes(Protocol):
+    """How many arguments the forward takes, and how many of its values are results (`partition.Parts`)."""
+
+    @property
+    def input_count(self) -> int: ...
+
+    @property
+    def result_count(self) -> int: ...
+
+
+#: what the outputs of a module are: `Joint.outputs`, `Joint.writes` (`joint_graph.py`)
+Outputs = Sequence[Any]
+Writes = Sequence[tuple[int, int]]
 
 
 class TrainingGraph:
@@ -35,20 +48,22 @@ class TrainingGraph:
 
     def __init__(
         self,
-        joint: Joint,
-        parts: Parts,
+        outputs: Outputs,
+        writes: Writes,
+        parts: Sizes,
         forward: CompiledGraph,
-        segments: Sequence[SegmentBackward],
+        segments: Sequence[Segment],
         fallback: Callable[..., Any],
+        lifted: Sequence[torch.Tensor] = (),
     ) -> None:
         self.parts = parts
         self.segments = segments
-        self.lifted = tuple(joint.trace.lifted)
-        self.outputs = list(joint.outputs)
+        self.lifted = tuple(lifted)
+        self.outputs = list(outputs)
         self.forward = forward
         self.fallback = fallback
         self.function = make_function(parts, forward, segments)
-        self.writes = joint.writes
+        self.writes = writes
         self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
         #: the fastest way to call the graph: it skips this object where that has nothing to add. It raises
         #: _capture.CheckFailed where a check in a kernel fails. Nothing has been written then, and the caller
@@ -103,6 +118,24 @@ class TrainingGraph:
         return "\n".join(graph.asm for graph in self.parts_compiled())
 
 
+class UnderGradMode:
+    """A training graph that is called without grad mode; its module switches the mode on."""
+
+    def __init__(self, graph: TrainingGraph) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        with torch.enable_grad():
+            return self.graph(*args)
+
+    @property
+    def direct_call(self) -> UnderGradMode:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+
 class ViewsGraph:
     """A graph whose outputs that require grad are views of its inputs.
 
@@ -111,11 +144,15 @@ class ViewsGraph:
     """
 
     def __init__(
-        self, joint: Joint, graph: fx.Graph, store: Any, fallback: Callable[..., Any], kernels: bool = True
+        self,
+        outputs: Outputs,
+        forward: CompiledGraph,
+        fallback: Callable[..., Any],
+        lifted: Sequence[torch.Tensor] = (),
     ) -> None:
-        self.lifted = tuple(joint.trace.lifted)
-        self.outputs = list(joint.outputs)
-        self.forward = assemble(graph, store=store, kernels=kernels, changes=joint.trace.changes)
+        self.lifted = tuple(lifted)
+        self.outputs = list(outputs)
+        self.forward = forward
         self.fallback = fallback
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
@@ -130,14 +167,14 @@ class ViewsGraph:
         return getattr(self.forward, name)
 
 
-def make_function(parts: Parts, forward: CompiledGraph, segments: Sequence[SegmentBackward]) -> Any:
+def make_function(parts: Sizes, forward: CompiledGraph, segments: Sequence[Segment]) -> Any:
     """The graph's forward as a function that autograd knows.
 
     Its nodes are built natively; where this is not possible, `wrap` builds them.
     """
     return _capture.TrainingFunction(
         forward,
-        nodes_in_python(parts, segments),
+        nodes_in_python(parts.result_count, segments),
         tuple(segment.native for segment in segments),
         arguments=parts.input_count,
         results=parts.result_count,

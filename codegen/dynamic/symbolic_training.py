@@ -22,8 +22,9 @@ import torch
 from torch import fx
 
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, call_by_call
-from codegen.autograd.joint_graph import Joint, Replay
+from codegen.autograd.joint_graph import Joint
 from codegen.autograd.partition import partition
+from codegen.autograd.replay import Replay
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
@@ -104,7 +105,9 @@ class SymbolicTraining:
             for i, (part, graph) in enumerate(zip(parts, backward, strict=True))
             if graph is not None
         ]
-        return TrainingGraph(self.joint, self.parts, forward, segments, self.fallback)
+        return TrainingGraph(
+            self.joint.outputs, self.joint.writes, self.parts, forward, segments, self.fallback
+        )
 
 
 class Plans:

@@ -8,6 +8,7 @@ Out: the callable of `compile_fx`, from the store where it has the graph.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from torch import fx
 
 from codegen.launch.compiled import TEXTS
 from codegen.stored.captured import Captured, captured
-from codegen.stored.graphs import from_data, state_of, to_data
+from codegen.stored.graphs import add_backward, from_data, state_of, to_data
 from codegen.stored.names import Malformed, NotStored
 from codegen.stored.state import state, versions
 
@@ -94,13 +95,13 @@ def read(
     try:
         if check_state and state_of(data) != state():
             return None
-        found = from_data(data, module)
+        found = from_data(data, module, store)
     except NotStored:
         return None
     except Malformed as damage:
         log.warning("the compiled graph %s is not used: %s; it is compiled again", key[:16], damage)
         return None
-    found.stored_key = key
+    remember(found, key, store)
     return found
 
 
@@ -108,7 +109,25 @@ def keep(compiled: Any, known: Captured, key: str, store: Store) -> None:
     data = to_data(compiled, known, store)
     if data is not None:
         store.put(parts_of(key), data, KIND)
-        compiled.stored_key = key
+        remember(compiled, key, store)
+
+
+def remember(compiled: Any, key: str, store: Store) -> None:
+    """The graph is in the store. What is compiled of it later is added there."""
+    compiled.stored_key = key
+    for number, segment in enumerate(getattr(compiled, "segments", ())):
+        segment.on_compiled = functools.partial(keep_backward, key, store, number)
+
+
+def keep_backward(key: str, store: Store, number: int, segment: Any) -> None:
+    try:
+        data = store.get(parts_of(key), KIND)
+        data = None if data is None else add_backward(data, number, segment, store)
+    except Malformed as damage:
+        log.warning("no backward is added to the compiled graph %s: %s", key[:16], damage)
+        return
+    if data is not None:
+        store.put(parts_of(key), data, KIND)
 
 
 def parts_of(key: str) -> tuple[str, ...]:

@@ -13,18 +13,25 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import fx
 
+from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.launch.compiled import CompiledGraph, EagerFallback, EagerGraph, InInferenceMode
 from codegen.stored import container
 from codegen.stored.captured import Captured
+from codegen.stored.inputs import stand_ins
 from codegen.stored.modules import module_of
 from codegen.stored.names import Malformed, NotStored
 from codegen.stored.plans import plan_data, plan_of
+from codegen.stored.state import restored
+from codegen.stored.training import backward_data, training_data, training_of, views_data, views_of
 from codegen.stored.values import Reader, Writer
 from codegen.trace import autocast
+
+if TYPE_CHECKING:
+    from codegen.autograd.segment_backward import SegmentBackward
 
 log = logging.getLogger("capture.codegen")
 
@@ -35,7 +42,8 @@ DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, Overflow
 class Origin:
     """The captured graph of stored data. Its module is made when it is first needed."""
 
-    def __init__(self, data: dict[str, Any], module: Callable[[], fx.GraphModule] | None) -> None:
+    def __init__(self, data: dict[str, Any], module: Callable[[], fx.GraphModule] | None, store: Any) -> None:
+        self.store = store
         self.inputs = data["inputs"]
         self.state = data["state"]
         self.kernels = data["kernels"]
@@ -44,6 +52,14 @@ class Origin:
     @functools.cached_property
     def module(self) -> fx.GraphModule:
         return self._module()
+
+    def backward_again(self) -> list[SegmentBackward]:
+        """The segments of the backward, from the module."""
+        from codegen.compile_fx import backward_again  # lazy: a graph from the store needs no compiler
+
+        inputs = stand_ins(self.inputs)
+        with restored(self.state):
+            return backward_again(self.module, inputs, store=self.store, kernels=self.kernels)
 
     @functools.cached_property
     def eagerly(self) -> EagerFallback:
@@ -90,14 +106,14 @@ def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
 # --- from data --------------------------------------------------------------------------------------------
 
 
-def from_data(data: bytes, module: Callable[[], fx.GraphModule] | None = None) -> Any:
+def from_data(data: bytes, module: Callable[[], fx.GraphModule] | None = None, store: Any = None) -> Any:
     """The callable. `module` gives the captured graph; without it, the graph is made from the data.
 
-    Raises Malformed.
+    `store`: for machine code that is compiled later. Raises Malformed.
     """
     content, blobs = container.unpack(data)
     try:
-        origin = Origin(content["captured"], module)
+        origin = Origin(content["captured"], module, store)
         return graph_of(content["graph"], Reader(blobs), origin)
     except DAMAGES as error:
         raise Malformed(f"the graph is damaged: {type(error).__name__}: {error}") from error
@@ -120,13 +136,45 @@ def eager_of(content: Any, _: Reader, origin: Origin) -> EagerGraph:
     return EagerGraph(origin.module, content)
 
 
+def training_graph_of(content: Any, reader: Reader, origin: Origin) -> TrainingGraph:
+    return training_of(content, reader, origin.fallback, origin.backward_again)
+
+
+def views_graph_of(content: Any, reader: Reader, origin: Origin) -> ViewsGraph:
+    return views_of(content, reader, origin.fallback)
+
+
 #: by kind: the class of the callable, how it is written and read
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "native": (CompiledGraph, plan_data, native_of),
     "eager": (EagerGraph, eager_data, eager_of),
+    "training": (TrainingGraph, training_data, training_graph_of),
+    "views": (ViewsGraph, views_data, views_graph_of),
+    "under_grad_mode": (UnderGradMode, around_data, around(UnderGradMode)),
     "without_autocast": (autocast.WithoutAutocast, around_data, around(autocast.WithoutAutocast)),
     "in_inference_mode": (InInferenceMode, around_data, around(InInferenceMode)),
 }
+
+
+def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any) -> bytes | None:
+    """The data with the backward of a segment, which has been compiled meanwhile.
+
+    None where it is not stored. Raises Malformed.
+    """
+    content, blobs = container.unpack(data)
+    writer = Writer()
+    writer.blobs = blobs
+    try:
+        kind, graph = content["graph"]
+        while kind != "training":
+            kind, graph = graph
+        graph["segments"][number]["backward"] = backward_data(segment, writer, store)
+    except DAMAGES as error:
+        raise Malformed(f"the graph is damaged: {type(error).__name__}: {error}") from error
+    except NotStored as reason:
+        log.debug("a compiled backward is not kept for the next process: %s", reason)
+        return None
+    return container.pack(content, writer.blobs)
 
 
 def state_of(data: bytes) -> Any:

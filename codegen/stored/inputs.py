@@ -1,8 +1,9 @@
 """What a compilation sees of a graph's inputs.
 
 In:  the inputs of a graph: tensors and ints.
-Out: plain data: layout, place in autograd, which of them share memory. The data of the tensors do not count.
-     `fakes_of` makes fake tensors with the same properties.
+Out: plain data: layout, place in autograd, which of them share memory. What is in the tensors does not
+     count. `stand_ins` makes inputs with the same
+     properties.
 
     [x, w, x, 3]   ->   [{"shape": [3, 4], ...}, {...}, {"same": 0}, 3]
 """
@@ -10,14 +11,11 @@ Out: plain data: layout, place in autograd, which of them share memory. The data
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from codegen.stored.names import Malformed, NotStored
-
-if TYPE_CHECKING:
-    from codegen.fake.fake import FakeMode
 
 KINDS: dict[type, str] = {torch.Tensor: "tensor", torch.nn.Parameter: "parameter", torch.nn.Buffer: "buffer"}
 
@@ -61,19 +59,15 @@ def tensor_data(value: Any, storages: dict[int, int]) -> dict[str, Any]:
     }
 
 
-def fakes_of(data: Sequence[Any], mode: FakeMode) -> list[Any]:
-    """Fake tensors of `mode` with these properties. Raises Malformed."""
-    from codegen.fake.twins import make_fake  # lazy: a graph from the store seldom needs them
-
+def stand_ins(data: Sequence[Any]) -> list[Any]:
+    """Inputs with these properties. What is in the tensors is undefined. Raises Malformed."""
     storages: dict[int, torch.UntypedStorage] = {}
     found: list[Any] = []
     for item in data:
         if type(item) is int:
             found.append(item)
-        elif "same" in item:
-            found.append(found[item["same"]])
         else:
-            found.append(make_fake(mode, stand_in(item, storages)))
+            found.append(found[item["same"]] if "same" in item else stand_in(item, storages))
     return found
 
 

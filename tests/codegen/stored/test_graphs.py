@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from cache.store import KernelStore
+from codegen.autograd.training import TrainingGraph
 from codegen.compile_fx import compile_fx
 from codegen.stored.captured import captured
 from codegen.stored.compile_graph import compile_graph, key_of, restore
@@ -39,11 +40,13 @@ def seen(run: Any, args: list[Any]) -> dict[str, Any]:
         return {"error": type(error), "text": str(error)}
 
 
-def both(function: Any, make: Any) -> tuple[Any, Any] | None:
+def both(function: Any, make: Any, with_backward: bool) -> tuple[Any, Any] | None:
     """(compiled, from data); None where the graph is not stored."""
     module, example = graph_of(function, make()), make()
     known = captured(module, example)
     compiled = compile_fx(module, example)
+    if with_backward:
+        seen(compiled, make())
     data = None if known is None else to_data(compiled, known, None)
     return None if data is None else (compiled, from_data(data))
 
@@ -52,15 +55,18 @@ def both(function: Any, make: Any) -> tuple[Any, Any] | None:
 NOT_STORED = {"scalar_operands", "float_argument"}
 
 
+@pytest.mark.parametrize("with_backward", [True, False])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_from_data_as_compiled(name: str) -> None:
+def test_from_data_as_compiled(name: str, with_backward: bool) -> None:
     function, make = PROGRAMS[name]
-    pair = both(function, make)
-    assert pair is None or name not in NOT_STORED
+    pair = both(function, make, with_backward)
+    assert (pair is None) == (name in NOT_STORED)
     if pair is not None:
         compiled, found = pair
         for _ in range(2):
             assert seen(found, make()) == seen(compiled, make())
+        if with_backward and isinstance(found, TrainingGraph):
+            assert "segments" not in vars(found.segments[0].whole), "the backward was compiled again"
 
 
 def compile_in(folder: Any, function: Any, *args: Any) -> Any:

@@ -1,0 +1,235 @@
+"""A training graph as plain data, and back.
+
+In:  a `TrainingGraph`: its compiled forward, its outputs, the segments of its backward.
+Out: plain data, and a `TrainingGraph` whose segments are `StoredSegment`s.
+
+    {"forward": plan, "outputs": [...], "segments": [{"slots": ..., "edges": ..., "backward": plan or None}]}
+
+A backward is compiled when it is first needed; then it is added to the stored graph (`add_backward`). It
+serves tangents of the strides that it was compiled for. All else needs the graph itself: other strides,
+missing tangents, gradients of gradients. Then the module is traced again, and `SegmentBackward` takes over.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import _capture
+import torch
+
+from codegen.autograd.replay import Replay
+from codegen.autograd.training import TrainingGraph, ViewsGraph
+from codegen.launch.compiled import CompiledGraph
+from codegen.stored.names import NotStored
+from codegen.stored.plans import plan_data, plan_of
+from codegen.stored.values import Reader, Writer
+
+if TYPE_CHECKING:
+    from codegen.autograd.segment_backward import SegmentBackward
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    input_count: int
+    result_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the nodes of autograd's graph read of a segment (`codegen.autograd.partition.BackwardPart`)."""
+
+    slots: list[int | None]
+    edges: list[int]
+    saved_inputs: list[int]
+    saved_results: list[int]
+
+
+class Backward:
+    """The backward of a stored graph, as it is compiled when the data do not have what is needed.
+
+    `compile_again()` gives its segments.
+    """
+
+    def __init__(self, compile_again: Callable[[], list[SegmentBackward]]) -> None:
+        self.compile_again = compile_again
+        self.lock = threading.Lock()
+        self.parts: list[Part] = []
+
+    @functools.cached_property
+    def segments(self) -> list[SegmentBackward]:
+        with self.lock:
+            found = self.compile_again()
+        if [part_of(segment.part) for segment in found] != self.parts:
+            raise RuntimeError(
+                "the backward of a captured graph from the store was compiled again, and it is not the one "
+                "that the forward belongs to. CAPTURE_DISK_CACHE=0 does without the store."
+            )
+        return found
+
+
+def part_of(part: Any) -> Part:
+    return Part(*([*items] for items in (part.slots, part.edges, part.saved_inputs, part.saved_results)))
+
+
+class StoredSegment:
+    """As `codegen.autograd.segment_backward.SegmentBackward`."""
+
+    def __init__(self, number: int, data: dict[str, Any], reader: Reader, whole: Backward) -> None:
+        self.number = number
+        self.whole = whole
+        self.part = Part(data["slots"], data["edges"], data["saved_inputs"], data["saved_results"])
+        self.apart: list[bool] = data["apart"]
+        self.tangents = [(torch.Size(shape), reader.read(dtype)) for shape, dtype in data["tangents"]]
+        self.stand_ins = [
+            torch.empty_strided(shape, (0,) * len(shape), dtype=dtype) if result is None else None
+            for result, (shape, dtype) in zip(self.part.slots, self.tangents, strict=True)
+        ]
+        #: the strides that `backward` was compiled for, and how it is made
+        self.strides: list[tuple[int, ...]] = []
+        self.backward: Callable[[], CompiledGraph] | None = None
+        if data["backward"] is not None:
+            strides, plan = data["backward"]
+            self.strides = [tuple(each) for each in strides]
+            self.backward = functools.partial(plan_of, plan, reader, self.after_failed_check)
+        self.on_compiled: Callable[[Any], None] = lambda segment: None
+        self.native = _capture.Segment(
+            self.run,
+            slots=tuple(-1 if result is None else result for result in self.part.slots),
+            stand_ins=tuple(self.stand_ins),
+            saved_arguments=tuple(self.part.saved_inputs),
+            saved_results=tuple(self.part.saved_results),
+            kept_apart=tuple(map(int, self.apart)),
+            edges=tuple(self.part.edges),
+        )
+
+    def run(
+        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> tuple[Any, ...]:
+        ordinary = all(tangent is not None and _capture.is_plain(tangent) for tangent in tangents)
+        if self.native.backward is None and self.backward is not None and ordinary and self.fits(tangents):
+            self.native.backward = self.backward()
+        if self.native.backward is not None and ordinary and not torch.is_grad_enabled():
+            grads: tuple[Any, ...] = self.native.backward(*saved, *tangents)
+            return grads
+        segment = self.whole.segments[self.number]
+        if self.native.backward is None:
+            segment.on_compiled = self.take
+        elif segment.native.backward is None:
+            segment.native.backward = self.native.backward
+        return segment.run(saved, tangents, edges)
+
+    def take(self, segment: SegmentBackward) -> None:
+        """The backward has been compiled."""
+        self.native.backward = segment.native.backward
+        if self.backward is None:
+            self.on_compiled(segment)
+
+    def fits(self, tangents: Sequence[torch.Tensor]) -> bool:
+        """Whether the stored backward was compiled for tangents like these."""
+        return all(
+            (tangent.shape, tangent.dtype) == expected and tangent.stride() == strides
+            for tangent, expected, strides in zip(tangents, self.tangents, self.strides, strict=True)
+        )
+
+    def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
+        """The operator raises its own error."""
+        return self.whole.segments[self.number].by_operators(*args)
+
+    def compiled(self) -> list[CompiledGraph]:
+        return [] if self.native.backward is None else [self.native.backward]
+
+
+# --- to data ----------------------------------------------------------------------------------------------
+
+
+def training_data(graph: TrainingGraph, writer: Writer, store: Any) -> dict[str, Any]:
+    """Raises NotStored."""
+    if graph.lifted:
+        raise NotStored("a module that holds tensors")
+    return {
+        "forward": plan_data(graph.forward, writer, store),
+        "outputs": [output_data(kind, writer) for kind in graph.outputs],
+        "writes": [list(pair) for pair in graph.writes],
+        "sizes": [graph.parts.input_count, graph.parts.result_count],
+        "segments": [segment_data(segment, writer, store) for segment in graph.segments],
+    }
+
+
+def views_data(graph: ViewsGraph, writer: Writer, store: Any) -> dict[str, Any]:
+    """Raises NotStored."""
+    if graph.lifted:
+        raise NotStored("a module that holds tensors")
+    return {
+        "forward": plan_data(graph.forward, writer, store),
+        "outputs": [output_data(kind, writer) for kind in graph.outputs],
+    }
+
+
+def output_data(kind: Any, writer: Writer) -> Any:
+    if not isinstance(kind, Replay):
+        source, value = kind
+        return [source, writer.write(value)]
+    views = [None if v is None else writer.write((v.func, v.args, v.kwargs, v.index)) for v in kind.views]
+    return ["replay", [kind.from_input, kind.base, views, kind.detach, sorted(kind.modes)]]
+
+
+def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
+    part = segment.part
+    layouts = segment.tangent_layouts
+    backward = segment.native.backward
+    return {
+        "slots": list(part.slots),
+        "edges": list(part.edges),
+        "saved_inputs": list(part.saved_inputs),
+        "saved_results": list(part.saved_results),
+        "apart": list(segment.apart),
+        "tangents": [[list(shape), writer.write(dtype)] for shape, dtype in layouts],
+        "backward": None if backward is None else backward_data(segment, writer, store),
+    }
+
+
+def backward_data(segment: SegmentBackward, writer: Writer, store: Any) -> list[Any]:
+    """[strides of the tangents, plan]. Raises NotStored."""
+    return [[list(each) for each in segment.strides], plan_data(segment.native.backward, writer, store)]
+
+
+# --- from data --------------------------------------------------------------------------------------------
+
+
+def training_of(
+    data: dict[str, Any],
+    reader: Reader,
+    fallback: Callable[..., tuple[Any, ...]],
+    compile_again: Callable[[], list[SegmentBackward]],
+) -> TrainingGraph:
+    whole = Backward(compile_again)
+    segments = [StoredSegment(i, each, reader, whole) for i, each in enumerate(data["segments"])]
+    whole.parts = [segment.part for segment in segments]
+    return TrainingGraph(
+        [output_of(each, reader) for each in data["outputs"]],
+        [(place, result) for place, result in data["writes"]],
+        Sizes(*data["sizes"]),
+        plan_of(data["forward"], reader, None),
+        segments,
+        fallback,
+    )
+
+
+def views_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., tuple[Any, ...]]) -> ViewsGraph:
+    outputs = [output_of(each, reader) for each in data["outputs"]]
+    return ViewsGraph(outputs, plan_of(data["forward"], reader, None), fallback)
+
+
+def output_of(data: list[Any], reader: Reader) -> Any:
+    from codegen.trace.functionalise import ViewCall  # lazy: few graphs return views
+
+    kind, content = data
+    if kind != "replay":
+        return kind, reader.read(content)
+    from_input, base, views, detach, modes = content
+    calls = [None if view is None else ViewCall(*reader.read(view)) for view in views]
+    return Replay(from_input, base, calls, detach, frozenset(modes))
