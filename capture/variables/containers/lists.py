@@ -26,6 +26,7 @@ from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.core.replay import is_realized_from
 from capture.variables.operations.equality import equal_or_same, sort_items
+from guards.kinds.containers import raw_length
 from guards.kinds.iterators import IteratorStateGuard
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ class DequeVariable(MutableSequence):
     def _read(self, unread: Unread) -> None:
         super()._read(unread)
         self.trim()
+
+    def open_length(self, tx: Interpreter) -> Variable | None:
+        """None, too, where the frame's own items push others out: the length is guarded then."""
+        if self.unread is not None and self.maxlen is not None:
+            if raw_length(self.unread.value) + len(self.blind) > self.maxlen:
+                return None
+        return super().open_length(tx)
 
     def trim(self, left: bool = False) -> None:
         if self.maxlen is not None and len(self.items) > self.maxlen:

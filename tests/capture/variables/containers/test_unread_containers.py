@@ -173,6 +173,12 @@ def length(x, i, held):
     return x * 2 if len(held) > 3 else x
 
 
+def added_length(x, i, held):
+    held.append(x)
+    held.append(i)
+    return x + len(held)
+
+
 def truth(x, i, held):
     y = x * 2 if held else x
     held.append(y)
@@ -206,6 +212,8 @@ FEW_ENTRIES: list[tuple[Callable[..., Any], Callable[[], Any], int]] = [
     (track, Tracker, 2),
     (push, lambda: ReplayMemory(6), 3),
     (length, list, 3),
+    (added_length, list, 3),
+    (added_length, lambda: collections.deque(maxlen=4), 6),
     (truth, list, 2),
 ]
 
