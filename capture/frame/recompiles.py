@@ -2,7 +2,7 @@
 
 In:  a `Frame` with `failures`: the entries that were tried, each with the index of the guard that failed.
 Out: log lines, calls of observers and callbacks; whether the frame may be captured again. After the limit:
-     one warning, or an error under fullgraph. The stance may forbid recompiles too.
+     one warning about a function of the program, or an error under fullgraph. The stance may forbid recompiles too.
 
     f(k=1), f(k=2), ...    ->    recompiles: f (x.py:3): k: was [1], now [2]
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 import cache
-from capture.policy import stance
+from capture.policy import frame_filter, stance
 from capture.report import callbacks, log, observe
 from capture.report.config import config
 from capture.report.counters import counters
@@ -48,18 +48,22 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
 
 
 def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str]) -> bool:
-    """Make no more entries for this code object. One warning says so; under fullgraph it is an error."""
-    name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
-    count = _capture.added_entries(frame.code)
-    changing = f" What kept changing: {'; '.join(dict.fromkeys(texts))}." if texts else ""
+    """Make no more entries for this code object. It is an error under fullgraph. Otherwise a warning says so
+    if the program can change the function.
+    """
+    code = frame.code
+    changing = f" What kept changing: {texts[0]}." if texts else ""
     message = (
-        f"{name} was captured {count} times, {limit}; from now on, Python runs the calls that fit none of "
-        f"these entries.{changing} Pass the changing value as a tensor, keep it constant, or raise the limit."
+        f"{code.co_qualname} was captured {_capture.added_entries(code)} times, {limit}; from now on, Python "
+        f"runs the calls that fit none of these entries.{changing} Pass the changing value as a tensor, keep "
+        "it constant, or raise the limit."
     )
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)
-    log.warn_once(frame.code, "recompile_limit", message)
-    cache.stop_capturing(frame.code, settings)
+    log.get("recompiles")("%s", message)
+    if frame_filter.is_of_the_program(code):  # its resume functions have the same place
+        log.warn_once_at((code.co_filename, code.co_firstlineno), "recompile_limit", message)
+    cache.stop_capturing(code, settings)
     return False
 
 

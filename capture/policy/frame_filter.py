@@ -33,8 +33,10 @@ _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _OURS = str(Path(__file__).parents[2]) + os.sep
 OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
 PART_OF_CAPTURE = "part of capture"
-# Folders of torch whose frames are captured.
-TORCH_CAPTURED = tuple(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/"))
+# Folders and files of torch whose frames are captured.
+TORCH_CAPTURED = tuple(
+    _TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/", "nn/utils/clip_grad.py")
+)
 TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
     for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")

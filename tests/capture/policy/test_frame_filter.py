@@ -193,3 +193,23 @@ def test_a_frame_that_asks_for_its_variables_and_breaks_is_interpreted_once(monk
     y, names = capture.compile(asks)(x)
     assert torch.equal(y, x.sin()) and names == ["x", "y"]
     assert begun == ["asks"]
+
+
+def test_gradients_are_clipped_by_graphs():
+    """`clip_grad_norm_` is called by the training loop itself, which is no frame to capture."""
+    from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+
+    def clipped():
+        parameters = [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(2))]
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, 4.0)
+        norm = clip_grad_norm_(iter(parameters), 1.0)
+        clip_grad_value_(parameters, 0.25)
+        return [norm, *(parameter.grad for parameter in parameters)]
+
+    expected = clipped()
+    capture.reset()
+    with capture.enable():
+        for result, wanted in zip(clipped(), expected):
+            torch.testing.assert_close(result, wanted)
+    assert capture.counters["graphs"]["compiled"] >= 1
