@@ -20,6 +20,7 @@ from capture.backends.settings import check_mode, make_settings
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
 from capture.hooks.regions import Region, without_capture
+from capture.interpret.budget import forget_too_long
 from capture.policy import marks
 from capture.policy.marks import (
     allow_in_graph,
@@ -242,3 +243,4 @@ def reset() -> None:
     policy.forget_all()
     counters.clear()
     forget_warnings()
+    forget_too_long()

@@ -13,7 +13,10 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import _capture
+
 from capture.bytecode import resume
+from capture.interpret.budget import remember_too_long
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
 from capture.policy import frame_filter
@@ -26,6 +29,7 @@ from capture.report.retry import (
     Retry,
     SizesAsNumbers,
     StateMoved,
+    TooLong,
     UnbackedAsBreaks,
     UnexpectedWay,
     Uninitialized,
@@ -37,7 +41,11 @@ from capture.variables.core.constant import ConstantVariable
 
 if TYPE_CHECKING:
     from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
+    from capture.interpret.translator import Translator
     from capture.policy.settings import CaptureSettings
+
+
+MOST_LONG_CALLEES = 2  # that one frame is tried without
 
 
 class Attempts:
@@ -54,6 +62,8 @@ class Attempts:
         self.settings = settings
         self.seen = seen
         self.expected_breaks = expected_breaks
+        self.long_callees = 0
+        self.has_to_pay = isinstance(_capture.get_callback()[0], _capture.Patience)
         self._start_afresh()
         self.expected = expected_breaks.of(frame.code)
         if self.expected is not None:
@@ -78,7 +88,12 @@ class Attempts:
     def begin(self) -> RootTranslator:
         forget_pending()
         return RootTranslator(
-            OutputGraph(self.policy, break_at_assertions=self.break_at_assertions, unbacked=self.unbacked),
+            OutputGraph(
+                self.policy,
+                break_at_assertions=self.break_at_assertions,
+                unbacked=self.unbacked,
+                has_to_pay=self.has_to_pay,
+            ),
             self.frame,
         )
 
@@ -155,6 +170,14 @@ class Attempts:
     def _in_another_state(self, signal: Any, tx: RootTranslator) -> None:
         self._start_afresh()
 
+    def _without_long_callee(self, signal: Any, tx: RootTranslator) -> None:
+        code = too_long(tx)
+        self.long_callees += 1
+        if code is tx.code or self.long_callees > MOST_LONG_CALLEES:
+            raise SkipFrame("its capture would take too many instructions")
+        remember_too_long(code)
+        self._start_afresh()
+
     def _with_parameters(self, signal: Any, tx: RootTranslator) -> None:
         with function_modes.resumed():
             signal.initialize()
@@ -169,11 +192,23 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     UnbackedAsBreaks: Attempts._without_unbacked,
     UnexpectedWay: Attempts._another_way,
     StateMoved: Attempts._in_another_state,
+    TooLong: Attempts._without_long_callee,
     Uninitialized: Attempts._with_parameters,
 }
 
 #: signals that would come forever if they came twice
 ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, UnexpectedWay, StateMoved)
+
+
+def too_long(tx: RootTranslator) -> CodeType:
+    """The innermost code that has taken most of the instructions; that of the frame where none is refused."""
+    inner: Translator | None = tx.output.translator
+    while inner is not None and inner is not tx:
+        most = tx.output.budget.instructions - inner.began > tx.output.budget.instructions // 2
+        if most and not tx.output.budget.refuses(inner.code):
+            return inner.code
+        inner = inner.parent
+    return tx.code
 
 
 def check_divisible(code: CodeType, signal: GraphBreak) -> None:

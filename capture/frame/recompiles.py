@@ -2,8 +2,8 @@
 
 In:  a `Frame` with `failures`: the entries that were tried, each with the index of the guard that failed.
 Out: log lines, calls of observers and callbacks; whether the frame may be captured again. After the limit:
-     one warning about a function of the program, or an error under fullgraph. The stance may forbid recompiles
-     too.
+     one warning about a function of the program, or an error under fullgraph. The stance may forbid
+     recompiles too.
 
     f(k=1), f(k=2), ...    ->    recompiles: f (x.py:3): k: was [1], now [2]
 """

@@ -79,6 +79,8 @@ def call_function(
     code = function.code_object()
     if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
         raise GraphBreak("call_skipped", name=code.co_qualname, why="it is a coroutine")
+    if tx.output.budget.refuses(code):
+        raise GraphBreak("call_skipped", name=code.co_qualname, why="it takes too many instructions")
     if tx.depth >= config.inline_depth:
         raise GraphBreak("inline_depth", limit=str(config.inline_depth))
     callee = make_translator(tx, function, args, kwargs)

@@ -59,6 +59,7 @@ class OutputGraph:
         *,
         break_at_assertions: bool = False,
         unbacked: Allowed = Allowed(),
+        has_to_pay: bool = False,
     ) -> None:
         self.graph = new_graph()
         self.fake_mode = fake_mode()
@@ -72,7 +73,7 @@ class OutputGraph:
         self.assertions = Assertions(break_at_assertions)
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
-        self.budget = Budget()
+        self.budget = Budget(has_to_pay)
         self.translator: Translator | None = None  # the frame whose instruction runs now
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made

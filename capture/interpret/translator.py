@@ -99,6 +99,7 @@ class Translator:
         self.instructions = decoded.instructions
         self.handlers = decoded.handlers
         self.index = 0
+        self.began = output.budget.instructions
         self.steps = 0  # instructions done
         self.calls_module = False  # then the callee is a forward, and torch's frames around it are left out
         self.current: Instruction = decoded.instructions[0]

@@ -46,6 +46,10 @@ class NumbersChange(Retry):
     """The frame gives a number that it reads another value: in the next attempt, the number is a symbol."""
 
 
+class TooLong(Retry):
+    """The capture would not pay: the next attempt does not inline the function that is too long."""
+
+
 class Uninitialized(Retry):
     """The frame calls a module without its parameters: `initialize` makes them before the next attempt."""
 
