@@ -114,10 +114,10 @@ class DequeVariable(MutableSequence):
 
     def open_length(self, tx: Interpreter) -> Variable | None:
         """None, too, where the frame's own items push others out: the length is guarded then."""
-        if self.unread is not None and self.maxlen is not None:
-            if raw_length(self.unread.value) + len(self.blind) > self.maxlen:
-                return None
-        return super().open_length(tx)
+        if self.unread is None or self.maxlen is None:
+            return super().open_length(tx)
+        is_full = raw_length(self.unread.value) + len(self.blind) > self.maxlen
+        return None if is_full else super().open_length(tx)
 
     def trim(self, left: bool = False) -> None:
         if self.maxlen is not None and len(self.items) > self.maxlen:
