@@ -16,6 +16,7 @@ same. Cells of the original become free variables, because the resume function s
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -83,17 +84,24 @@ def owner_name(original: CodeType) -> str | None:
 STACK_ITEM = "___stack_"
 
 
-def mark_unknown_result(code: CodeType, index: int) -> None:
-    """Note that a resume function gets, as this item of the stack, a value that differs in each call."""
-    _unknown_results[code] = f"{STACK_ITEM}{index}"
+#: a local that another call may have another value of -> if it is a tensor, its dims with other sizes
+OpenLocals = Mapping[str, frozenset[int]]
 
 
-def unknown_result(code: CodeType) -> str | None:
-    """The local with a value that differs in each call of a resume function."""
-    return _unknown_results.get(code)
+def note_open_locals(code: CodeType, names: OpenLocals) -> None:
+    """Note which arguments of a resume function differ from call to call."""
+    known = open_locals(code)
+    if names:
+        _open_locals[code] = {
+            name: known.get(name, frozenset()) | names.get(name, frozenset()) for name in {**known, **names}
+        }
 
 
-_unknown_results: CodeTable[str] = CodeTable()
+def open_locals(code: CodeType) -> OpenLocals:
+    return _open_locals.get(code) or {}
+
+
+_open_locals: CodeTable[OpenLocals] = CodeTable()
 
 
 @cached(maxsize=4096)

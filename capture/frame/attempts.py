@@ -75,7 +75,7 @@ class Attempts:
         self.policy = SizePolicy(
             dynamic,
             self.seen,
-            result=resume.unknown_result(self.frame.code),
+            open_locals=resume.open_locals(self.frame.code),
             may_break=not self.settings.fullgraph,
         )
         self.break_at_assertions = False

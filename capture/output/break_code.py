@@ -199,7 +199,9 @@ def _continue_at(
     held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
     names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code))
     code.load_callable(_capture.Continuation)
-    _load_resume_function(tx, code, point.original, target, tuple(kinds), names, unknown)
+    resumed = resume.resume_code(point.original, target, tuple(kinds), names)
+    resume.note_open_locals(resumed, _open_locals(tx, kinds, names, unknown))
+    _load_resume_function(tx, code, point.original, resumed)
     count = _load_owner(tx, code, owner) + _load_stack_arguments(tx, code, kinds)
     others = [n for n in names if n != owner]
     for name in others:
@@ -207,6 +209,18 @@ def _continue_at(
     code.build_tuple(count + len(others))
     code.call(2)
     code.return_value()
+
+
+def _open_locals(
+    tx: Translator, kinds: list[str], names: tuple[str, ...], unknown: bool
+) -> dict[str, frozenset[int]]:
+    """The arguments of a resume function that are symbols here, and so differ from call to call."""
+    below = {f"{resume.STACK_ITEM}{i}": value for i, value in enumerate(tx.stack[: len(kinds) - 1])}
+    held = {**below, **{name: tx.locals[name] for name in names}}
+    opened = {name: dims for name, variable in held.items() if (dims := variable.open_dims()) is not None}
+    if unknown:
+        opened[f"{resume.STACK_ITEM}{len(kinds) - 1}"] = frozenset()
+    return opened
 
 
 def _load_owner(tx: Translator, code: PythonCode, owner: str | None) -> int:
@@ -239,14 +253,8 @@ def _load_resume_function(
     tx: Translator,
     code: PythonCode,
     original: types.CodeType,
-    target: int,
-    kinds: tuple[str, ...],
-    names: tuple[str, ...],
-    unknown: bool,
+    resumed: types.CodeType,
 ) -> None:
-    resumed = resume.resume_code(original, target, kinds, names)
-    if unknown:
-        resume.mark_unknown_result(resumed, len(kinds) - 1)
     _capture.mark_resume(resumed)
     cells = resume.cell_names(original)
     if not cells:

@@ -6,8 +6,8 @@ Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int or 
     dynamic=None:  a capture sees x[3, 4], the next one x[5, 4]   ->   dim 0 of x is a symbol from now on
 
 A size or int counts as changing if two captures of a code object found different values at the same place.
-Where the instruction of a graph break gives a number that nobody knows before (`x.item()`, the item of a
-loop), the number is a symbol from the start.
+What is a symbol before a graph break is one in the resume function from the start, and so is a number that
+nobody knows before (`x.item()`, the item of a loop).
 Values are remembered for each converter and code object. `capture.reset()` calls `forget_all`.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any
 
 import torch
@@ -40,6 +40,7 @@ from guards.sources import (
 DYNAMIC = -1  # stands for a remembered size that changed
 #: a number in a module, a global or a default is a setting, which may have some values
 VALUES_OF_SETTINGS = 4
+VALUES_OF_TEXTS = 2
 #: a loop that had this many lengths has others to come: an unrolled one would be captured for each of them
 LENGTHS_OF_LOOPS = 2
 INT64 = range(-(2**63), 2**63)
@@ -63,6 +64,7 @@ class Seen:
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
+    texts: dict[str, set[str]] = field(default_factory=dict)
     positions: dict[str, int | None] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
@@ -101,7 +103,7 @@ class SizePolicy:
     """The decisions for one capture.
 
     `dynamic` is the setting of `enable(dynamic=...)`. With `numbers`, nothing is symbolic, not even marked
-    dims. `result` is the local with what the instruction of a graph break gave, if nobody knows it before.
+    dims. `open_locals` are the arguments of a resume function that are known to differ from call to call.
     `may_break`: a loop may be left to Python, and only its body be captured.
     """
 
@@ -111,13 +113,13 @@ class SizePolicy:
         seen: Seen,
         *,
         numbers: bool = False,
-        result: str | None = None,
+        open_locals: resume.OpenLocals = MappingProxyType({}),
         may_break: bool = False,
     ) -> None:
         self.dynamic = dynamic
         self.seen = seen
         self.numbers = numbers
-        self.result = result
+        self.open_locals = open_locals
         self.may_break = may_break
 
     def dynamic_dims(
@@ -125,7 +127,8 @@ class SizePolicy:
     ) -> dict[int, marks.DimRange | None]:
         """The dims that are symbols, with their ranges.
 
-        A tensor of a module has only its marked dims. A tensor that the guards know by identity has none.
+        A tensor of a module has only its marked dims, if the code does not set it. A tensor that the guards
+        know by identity has none.
         A dim with None shares a symbol with equal sizes. A dim that is marked or that changed gets its own
         symbol.
         """
@@ -133,9 +136,10 @@ class SizePolicy:
             return {}
         static = marks.static_dims(tensor)
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
-        if self.dynamic is False or isinstance(tensor, torch.nn.Parameter) or of_module(source):
+        belongs = of_module(source) and source.text not in self.seen.written
+        if self.dynamic is False or isinstance(tensor, torch.nn.Parameter) or belongs:
             return {**marked}
-        alone = {**dict.fromkeys(self._changed_dims(tensor, source.text), _UNBOUNDED), **marked}
+        alone = {**dict.fromkeys(self._changed_dims(tensor, source), _UNBOUNDED), **marked}
         dims = range(tensor.dim()) if self.dynamic else ()
         return {dim: alone.get(dim) for dim in {*dims, *alone} if dim not in static}
 
@@ -143,9 +147,11 @@ class SizePolicy:
         """The policy under which nothing is symbolic."""
         return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
 
-    def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
-        sizes = list(tensor.shape)
-        known = self.seen.sizes.setdefault(name, sizes)
+    def _changed_dims(self, tensor: torch.Tensor, source: Source) -> list[int]:
+        sizes, name = list(tensor.shape), source.text
+        opened = self.open_locals.get(source.name, ()) if isinstance(source, LocalSource) else ()
+        first = [DYNAMIC if dim in opened else size for dim, size in enumerate(sizes)]
+        known = self.seen.sizes.setdefault(name, first)
         if known is None or len(known) != len(sizes):
             self.seen.sizes[name] = None
             return list(range(len(sizes)))
@@ -186,11 +192,31 @@ class SizePolicy:
                 self.seen.floats[place], changed = None, True
         return changed
 
+    def open_dims_at(self, source: Source) -> frozenset[int] | None:
+        """Not None if a value that nothing has read is known to change: a number, or dims of a tensor."""
+        place = source.text
+        if isinstance(source, LocalSource) and source.name in self.open_locals:
+            return self.open_locals[source.name]
+        if len(self.seen.ints.get(place, ())) > 1 or self.seen.floats.get(place, 0.0) is None:
+            return frozenset()
+        dims = frozenset(d for d, size in enumerate(self.seen.sizes.get(place) or ()) if size == DYNAMIC)
+        return dims or None
+
+    def is_changing_text(self, value: str, source: Source, of_module: Callable[[Source], bool]) -> bool:
+        """Whether a text differs from call to call. Some texts are settings, which have a few values."""
+        if self.dynamic is False:
+            return False
+        texts = self.seen.texts.setdefault(source.text, set())
+        if len(texts) <= VALUES_OF_TEXTS:
+            texts.add(value)
+        changes = _is_variable(source, of_module) or source.text in self.seen.written
+        return self._is_unknown(source) or (changes and len(texts) > VALUES_OF_TEXTS)
+
     def _is_unknown(self, source: Source) -> bool:
-        """Whether it is the result of a graph break, or an item of that."""
+        """Whether it is an open argument of a resume function, or an item of one."""
         while isinstance(source, ItemSource):
             source = source.parent
-        return isinstance(source, LocalSource) and source.name == self.result
+        return isinstance(source, LocalSource) and source.name in self.open_locals
 
     def length_varies(self, place: Any, length: int) -> bool:
         """Whether the loop or list at this place has had so many lengths that Python should walk over it."""

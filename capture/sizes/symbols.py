@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +26,7 @@ from capture.report.errors import ConstraintViolation
 from capture.sizes.policy import SizePolicy
 from capture.variables.numbers.conditions import expression_of
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
+from capture.variables.text.size_text import ChangingText
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
@@ -127,8 +128,13 @@ class Symbols:
     # --- ints and floats ---
 
     def number_variable(self, value: Any, source: Source) -> Variable | None:
-        """The variable of an int or float that is a symbol. None for a constant, and for other values."""
-        make = {int: self._int_variable, float: self._float_variable}.get(type(value))
+        """The variable of a number or text that stays open. None for a constant, and for other values."""
+        makers: dict[type, Callable[[Any, Source], Variable | None]] = {
+            int: self._int_variable,
+            float: self._float_variable,
+            str: self._text_variable,
+        }
+        make = makers.get(type(value))
         if make is None or source in self._numbers:
             return self._numbers.get(source)
         made = make(value, source)
@@ -159,6 +165,12 @@ class Symbols:
         self.leaves[symbol] = SymbolicVariable(self, number, source=source)
         self.output.guards.add(ExactTypeGuard.of(source, value))
         return self.leaves[symbol]
+
+    def _text_variable(self, value: str, source: Source) -> Variable | None:
+        if not self.policy.is_changing_text(value, source, self.output.objects.is_of_module):
+            return None
+        self.output.guards.add(ExactTypeGuard.of(source, value))
+        return ChangingText(self.output, value, source)
 
     # --- values ---
 

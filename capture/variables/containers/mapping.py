@@ -216,7 +216,7 @@ class DictVariable(Variable):
 
     def _may_store_blindly(self, tx: Interpreter, key: Variable) -> bool:
         """Whether a store needs no look-up: the key is open, or another one was before it."""
-        if self.source is None or self.keys_guarded or any(isinstance(k, ForeignKey) for k in self._entries):
+        if any(isinstance(name, ForeignKey) for name in self._entries):
             return False
         return is_open(tx, key) or (bool(self.blind) and is_literal_key(key))
 
@@ -349,7 +349,7 @@ class DictVariable(Variable):
             code.call_object(self.cls, [])
         else:
             code.build_dict()
-        for key, value in self.entries.values():
+        for key, value in self._stored_pairs():
             code.copy()  # dict, dict
             code.load_swapped(value)  # dict, value, dict
             code.load(key)
@@ -360,8 +360,8 @@ class DictVariable(Variable):
             code.store_attribute(name)
 
     def add_to_recipe(self, recipe: Recipe) -> bool:
-        entries = list(self.entries.values())
-        if self.cls is not dict or not all(key.is_constant() for key, _ in entries):
+        entries = self._stored_pairs()
+        if self.cls is not dict or self.blind or not all(key.is_constant() for key, _ in entries):
             return False
         keys = tuple(key.as_constant() for key, _ in entries)
         return recipe.container(self, [item for _, item in entries], "dict", keys)
@@ -370,10 +370,12 @@ class DictVariable(Variable):
         return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]
 
     def known_children(self) -> list[Variable]:
-        if not self.blind:
-            return self.children()
-        waiting = (part for _, key, value in self.blind for part in (key, value))
-        return [*(v for entry in self._entries.values() for v in entry), *waiting]
+        return [part for pair in self._stored_pairs() for part in pair] if self.blind else self.children()
+
+    def _stored_pairs(self) -> list[tuple[Variable, Variable]]:
+        """The entries, and behind them the stores that wait."""
+        waiting = [(key, value) for _, key, value in self.blind]
+        return [*(self._entries if waiting else self.entries).values(), *waiting]
 
 
 # --- dict methods: functions (dict, tx, *args, **kwargs) --------------------------------------------------

@@ -174,6 +174,10 @@ class Variable:
         """`iter(value)`."""
         return make(Iterator, self.unpack(tx))
 
+    def open_dims(self) -> frozenset[int] | None:
+        """Not None if the value is a symbol, or a tensor with symbols in its shape: the dims of these."""
+        return None
+
     def open_length(self, tx: Interpreter) -> Variable | None:
         """The length of an existing object, if it is a symbol."""
         return None
@@ -268,6 +272,10 @@ class LazyVariable(Variable):
 
     def real_value(self) -> Any:
         return self.realize().real_value()
+
+    def open_dims(self) -> frozenset[int] | None:
+        assert self.source is not None
+        return self.output.symbols.policy.open_dims_at(self.source)
 
     def describe(self) -> str:
         assert self.source is not None

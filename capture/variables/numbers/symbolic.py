@@ -77,6 +77,9 @@ class SymbolicVariable(Variable):
     def is_constant(self) -> bool:
         return True
 
+    def open_dims(self) -> frozenset[int] | None:
+        return frozenset()
+
     def as_constant(self) -> Any:
         """The present value. From now on a guard fixes it."""
         value = decide(self.python_type(), self.value)

@@ -341,6 +341,10 @@ class TensorVariable(Variable):
     def add_to_recipe(self, recipe: Recipe) -> bool:
         return not self.attributes and self.cls is torch.Tensor and recipe.output(self.node)
 
+    def open_dims(self) -> frozenset[int] | None:
+        dims = frozenset(dim for dim, size in enumerate(self.fake.shape) if isinstance(size, torch.SymInt))
+        return dims or None
+
     def children(self) -> list[Variable]:
         return list(self.attributes.values())
 

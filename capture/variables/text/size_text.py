@@ -1,8 +1,8 @@
-"""Texts that contain sizes: `f"{x.shape[0]} rows"`.
+"""Texts that contain sizes, `f"{x.shape[0]} rows"`, and texts of the caller that change.
 
 In:  a Python function that returns a text, and its arguments. Some arguments are symbolic numbers or shapes.
 Out: a constant if no argument is symbolic, otherwise a `SizeTextVariable`. The sizes stay symbolic until the
-     program looks at the characters.
+     program looks at the characters. An existing text that had several values is a `ChangingText`.
 
     message = f"{x.shape}"; print(message)   ->   x.shape stays symbolic: the graph breaks at print, and
                                                   bytecode makes the text there
@@ -16,12 +16,14 @@ from capture.variables.containers.sequence import SizeVariable, holds_symbols
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.numbers.symbolic import is_symbolic
+from guards.kinds.constants import ConstantGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
+    from guards.sources import Source
 
 
 class SizeTextVariable(Variable):
@@ -47,6 +49,9 @@ class SizeTextVariable(Variable):
     def is_constant(self) -> bool:
         return True
 
+    def open_dims(self) -> frozenset[int] | None:
+        return frozenset()
+
     def as_constant(self) -> Any:
         return self.known().value
 
@@ -69,6 +74,29 @@ class SizeTextVariable(Variable):
 
     def children(self) -> list[Variable]:
         return list(self.operands)
+
+
+class ChangingText(SizeTextVariable):
+    """An existing text. A guard fixes it when the program looks at the characters."""
+
+    one_per_object = False
+
+    def __init__(self, output: Output, value: str, source: Source) -> None:
+        super().__init__(str, [])
+        self.source = source
+        self.output = output
+        self.value = value
+
+    def known(self) -> ConstantVariable:
+        if self._known is None:
+            assert self.source is not None
+            self.output.guards.add(ConstantGuard.of(self.source, self.value))
+            self._known = ConstantVariable(self.value)
+            self._known.existing, self._known.guards = self.source, self.output.guards
+        return self._known
+
+    def describe(self) -> str:
+        return self.source.text if self.source is not None else super().describe()
 
 
 def is_open(tx: Interpreter, value: Variable) -> bool:

@@ -101,6 +101,46 @@ def loop_with_break(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+class Caching(nn.Module):
+    """It keeps a tensor that grows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache: Any = None
+
+    def forward(self, x):
+        self.cache = x if self.cache is None else torch.cat([self.cache, x])
+        return self.cache * 2
+
+
+def named(x: torch.Tensor, name: str) -> Any:
+    return {name: x * 2, "title": f"<{name}>"}
+
+
+def sum_and_print(x: torch.Tensor, i: int) -> Any:
+    total = 0.0
+    for row in x:
+        total = total + row.sum().item()
+        capture.graph_break()
+    return x * total, f"{i}: {total:.2f}"
+
+
+def smaller_batch(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    capture.graph_break()
+    z = y + 1
+    capture.graph_break()
+    return z * y
+
+
+def mode(x: torch.Tensor, name: str) -> torch.Tensor:
+    return x * 2 if name == "train" else x + len(name)
+
+
+def of_numbers(state: list[float], x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(state) * x
+
+
 def periodic(x: torch.Tensor, step: int) -> torch.Tensor:
     y = x * 2
     return y + 1 if step % 5 == 0 else y
@@ -118,6 +158,12 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], i
     "numbered layers": (NumberedLayers, rows, 4),
     "average": (Average, rows, 2),
     "loop with a break": (lambda: loop_with_break, rows, 3),
+    "growing cache": (Caching, lambda i: (torch.ones(2, 3) * i,), 3),
+    "names": (lambda: named, lambda i: (torch.ones(3), f"name {i}"), 3),
+    "modes": (lambda: mode, lambda i: (torch.ones(3), ("train", "val", "test")[i % 3]), 3),
+    "sum in a loop": (lambda: sum_and_print, lambda i: (torch.ones(4, 2) * i, i), 8),
+    "batches": (lambda: smaller_batch, lambda i: (torch.ones(2 + i, 3),), 6),
+    "tensors of numbers": (lambda: of_numbers, lambda i: ([0.5 * i, 1.0, -i * 0.25], torch.ones(3)), 2),
     "period": (lambda: periodic, lambda i: (torch.ones(3), i), 3),
 }
 
