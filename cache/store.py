@@ -3,7 +3,7 @@
 In:  `put(parts, data, kind)` after a compilation.
 Out: `get(parts, kind)` before the next compilation: the same bytes, or None.
 
-    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry: the other kinds
+    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry, .digest: the other kinds
 
 A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
 processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. What
@@ -31,7 +31,7 @@ log = logging.getLogger("capture.cache")
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 #: by kind of object: the ending of its files
-KINDS = {"machine code": ".o", "graph": ".graph", "entry": ".entry"}
+KINDS = {"machine code": ".o", "graph": ".graph", "entry": ".entry", "digest": ".digest"}
 _ENDINGS = tuple(KINDS.values())
 _EVICT_TO = 0.8  # of the size limit, so that not every put evicts when the limit is reached
 _FOLDERS = tuple(f"{byte:02x}" for byte in range(256))  # one for each first byte of a key
@@ -85,14 +85,18 @@ class KernelStore:
 
     def put(self, parts: tuple[str, ...], data: bytes, kind: str = "machine code") -> None:
         """Store `data`. A failure to write is logged once, never raised: the caller has the code."""
-        path = self._path(parts, kind)
+        self._write(self._path(parts, kind), data)
+
+    def _write(self, path: Path, data: bytes) -> bool:
         try:
             with self._open(make=True) as store, store.folder(path.parent.name, make=True) as folder:
                 folder.write(path.name, _header(data) + data)
-                log.debug("%d bytes of %s stored at %s", len(data), kind, path)
+                log.debug("%d bytes stored at %s", len(data), path)
                 self._make_room(store, path, _HEADER + len(data))
         except (Refused, OSError) as error:
             self._report(path, error)
+            return False
+        return True
 
     def clear(self) -> None:
         """Remove all objects."""
@@ -104,6 +108,25 @@ class KernelStore:
                         _remove(store, file)
             except FileNotFoundError:
                 return
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """The file name and the size of each object."""
+        try:
+            with self._open() as store:
+                yield from [(file.name, file.size) for file in self._files(store)]
+        except FileNotFoundError:
+            return
+
+    def contents(self) -> Iterator[tuple[str, bytes | None]]:
+        """The file name of each object, and its file; None where it is damaged."""
+        for name, _ in list(self.sizes()):
+            data = self._read(self.directory / name[:2] / name)
+            yield name, None if data is None else _header(data) + data
+
+    def add(self, name: str, content: bytes) -> bool:
+        """A file of another store. False where it is damaged, or can't be written."""
+        data = content[_HEADER:]
+        return content[:_HEADER] == _header(data) and self._write(self.directory / name[:2] / name, data)
 
     # --- inside --------------------------------------------------------------------------------------------
 

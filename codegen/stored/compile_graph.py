@@ -49,6 +49,7 @@ def compile_graph(
     known = captured(gm, inputs, kernels=kernels, frozen=frozen) if store is not None and is_used() else None
     if known is None or store is None:
         return compile_anew(gm, inputs, store, kernels, frozen)
+    versions(store)
     key = known.key
     found = read(key, store, lambda: gm)
     if found is None:
@@ -89,6 +90,7 @@ def restore(key: str, store: Store, module: Callable[[], fx.GraphModule] | None 
 def read(
     key: str, store: Store, module: Callable[[], fx.GraphModule] | None, check_state: bool = False
 ) -> Any:
+    versions(store)
     data = store.get(parts_of(key), KIND)
     if data is None:
         return None

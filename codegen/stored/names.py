@@ -80,20 +80,46 @@ def find(space: str, path: str) -> Any:
 def check_own(value: Any) -> None:
     """Raises NotStored for a function of somebody else under a name of torch."""
     if isinstance(value, types.FunctionType):
-        home = sys.modules.get(str(value.__globals__.get("__name__")))
-        if (
-            home is None
-            or vars(home) is not value.__globals__
-            or home.__name__.partition(".")[0] not in ROOTS
-        ):
-            raise NotStored(f"{value.__qualname__} is a function of the program")
+        check_function(value, set())
     elif isinstance(value, type):
         if value.__module__.partition(".")[0] not in ROOTS:
             raise NotStored(f"{value.__qualname__} is a class of the program")
-    elif not isinstance(
-        value, (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-    ):
+    elif not isinstance(value, BUILTINS):
         raise NotStored(f"a value of the type {type(value).__name__}")
+
+
+BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+#: modules of torch whose functions a trace goes through: who calls them may have put another function there
+TRACED = frozenset({"torch.nn.functional", "torch.functional", "torch._jit_internal"})
+
+
+def check_function(function: types.FunctionType, seen: set[int]) -> None:
+    """Raises NotStored where the function, or one that it calls, is one of the program."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    space = function.__globals__
+    home = str(space.get("__name__"))
+    if home.partition(".")[0] not in ROOTS or vars(sys.modules.get(home, types)) is not space:
+        raise NotStored(f"{function.__qualname__} is a function of the program")
+    if home in TRACED:
+        for callee in callees(function):
+            if callee.__globals__.get("__name__") != "torch.overrides":
+                check_function(callee, seen)
+
+
+def callees(function: types.FunctionType) -> list[types.FunctionType]:
+    """The functions of torch's namespaces that the code names, and those in its closure."""
+    names = function.__code__.co_names
+    spaces = [
+        value for name in names if isinstance(value := function.__globals__.get(name), types.ModuleType)
+    ]
+    torchs = [vars(space) for space in spaces if space.__name__.partition(".")[0] == "torch"]
+    found = [
+        space.get(name) for space in (function.__globals__, vars(torch._C._nn), *torchs) for name in names
+    ]
+    found += [cell.cell_contents for cell in function.__closure__ or ()]
+    return [value for value in found if isinstance(value, types.FunctionType)]
 
 
 def object_named(space: str, path: str) -> Any:

@@ -18,7 +18,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def state() -> dict[str, Any]:
             torch.is_autocast_cache_enabled(),
         ],
         "default_dtype": name_of(torch.get_default_dtype()),
-        "default_device": str(torch.get_default_device()),
+        "default_device": default_device(),
         "deterministic": [
             torch.are_deterministic_algorithms_enabled(),
             torch.is_deterministic_algorithms_warn_only_enabled(),
@@ -68,6 +68,12 @@ def state() -> dict[str, Any]:
 
 def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+def default_device() -> str:
+    """The device that the program has set; `torch.get_default_device` is slow."""
+    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return "cpu" if context is None else str(context.device)
 
 
 def own_operators() -> list[str]:
@@ -98,36 +104,61 @@ def restored(before: dict[str, Any]) -> Iterator[None]:
         torch.set_default_dtype(default)
 
 
-@functools.cache
-def versions() -> str:
-    """The digest of this package, the extension, torch, LLVM and Python."""
+def versions(store: Any = None) -> str:
+    """The digest of this package, the extension, torch, LLVM and Python.
+
+    `store` remembers the digest of files that have not been touched: to read them takes 20 ms.
+    """
+    global known_versions
+    if known_versions is None:
+        files = own_files()
+        touched = digest_of(f"{path} {size} {times}".encode() for path, size, *times in files)
+        stored = None if store is None else store.get(("files", touched), "digest")
+        contents = stored.decode() if stored else digest_of(contents_of(files))
+        if store is not None and stored is None:
+            store.put(("files", touched), contents.encode(), "digest")
+        texts = (contents, torch.__version__, str(torch.version.git_version), sys.version, llvm_version())
+        known_versions = digest_of(text.encode() for text in texts)
+    return known_versions
+
+
+known_versions: str | None = None
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
-    for path in own_files():
-        add(digest, path.name.encode())
-        add(digest, path.read_bytes())
-    for text in (torch.__version__, str(torch.version.git_version), sys.version, llvm_version()):
-        add(digest, text.encode())
+    for part in parts:
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part)
     return digest.hexdigest()
 
 
-def add(digest: Any, data: bytes) -> None:
-    digest.update(f"{len(data)}:".encode())
-    digest.update(data)
+File = tuple[str, int, int, int]  # path, size, times of the last write and the last change of its status
 
 
-def own_files() -> list[Path]:
-    home = Path(__file__).resolve().parents[2]
-    found = [path for package in PACKAGES for path in python_files(str(home / package))]
-    return [Path(path) for path in sorted(found)] + [Path(_capture.__file__)]
+def own_files() -> list[File]:
+    home = str(Path(__file__).resolve().parents[2])
+    found = [file for package in PACKAGES for file in python_files(os.path.join(home, package))]
+    status = os.stat(_capture.__file__)
+    return [*sorted(found), (_capture.__file__, status.st_size, status.st_mtime_ns, status.st_ctime_ns)]
 
 
-def python_files(folder: str) -> Iterator[str]:
+def python_files(folder: str) -> Iterator[File]:
     with os.scandir(folder) as items:
         for item in items:
-            if item.is_dir(follow_symlinks=False):
+            if item.name.endswith(".py"):
+                status = item.stat()
+                yield item.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
                 yield from python_files(item.path)
-            elif item.name.endswith(".py"):
-                yield item.path
+
+
+def contents_of(files: Iterable[File]) -> Iterator[bytes]:
+    """Names and contents: not where the package is installed."""
+    for path, *_ in files:
+        yield os.path.basename(path).encode()
+        with open(path, "rb") as file:
+            yield file.read()
 
 
 def llvm_version() -> str:

@@ -88,10 +88,11 @@ class StoredSegment:
             torch.empty_strided(shape, (0,) * len(shape), dtype=dtype) if result is None else None
             for result, (shape, dtype) in zip(self.part.slots, self.tangents, strict=True)
         ]
-        #: the strides that `backward` was compiled for, and how it is made
+        #: the strides that the stored backward was compiled for, and how it is made; None: it has been made
         self.strides: list[tuple[int, ...]] = []
         self.backward: Callable[[], CompiledGraph] | None = None
-        if data["backward"] is not None:
+        self.is_stored = data["backward"] is not None
+        if self.is_stored:
             strides, plan = data["backward"]
             self.strides = [tuple(each) for each in strides]
             self.backward = functools.partial(plan_of, plan, reader, self.after_failed_check)
@@ -111,7 +112,7 @@ class StoredSegment:
     ) -> tuple[Any, ...]:
         ordinary = all(tangent is not None and _capture.is_plain(tangent) for tangent in tangents)
         if self.native.backward is None and self.backward is not None and ordinary and self.fits(tangents):
-            self.native.backward = self.backward()
+            self.native.backward, self.backward = self.backward(), None
         if self.native.backward is not None and ordinary and not torch.is_grad_enabled():
             grads: tuple[Any, ...] = self.native.backward(*saved, *tangents)
             return grads
@@ -125,7 +126,7 @@ class StoredSegment:
     def take(self, segment: SegmentBackward) -> None:
         """The backward has been compiled."""
         self.native.backward = segment.native.backward
-        if self.backward is None:
+        if not self.is_stored:
             self.on_compiled(segment)
 
     def fits(self, tangents: Sequence[torch.Tensor]) -> bool:

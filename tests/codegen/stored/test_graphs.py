@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import fx
 
 from cache.store import KernelStore
 from codegen.autograd.training import TrainingGraph
 from codegen.compile_fx import compile_fx
-from codegen.stored.captured import captured
+from codegen.stored.captured import captured, graph_key
 from codegen.stored.compile_graph import compile_graph, key_of, restore
 from codegen.stored.graphs import from_data, to_data
 from tests.codegen.graph_programs import PROGRAMS
@@ -112,3 +118,95 @@ def test_every_flipped_byte_is_a_miss(tmp_path: Any, caplog: pytest.LogCaptureFi
             assert restore(key, store) is None, position
     path.write_bytes(whole)
     assert restore(key, store) is not None
+
+
+def test_another_level_or_version_is_another_graph(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    key = key_of(compile_in(tmp_path, two, x, y))
+    with monkeypatch.context() as patch:
+        patch.setenv("CAPTURE_CPU", "x86-64")
+        assert restore(key, KernelStore(tmp_path)) is None
+        assert key_of(compile_in(tmp_path, two, x, y)) != key
+    with monkeypatch.context() as patch:
+        patch.setattr("codegen.stored.state.known_versions", "another")
+        assert restore(key, KernelStore(tmp_path)) is None
+        assert key_of(compile_in(tmp_path, two, x, y)) != key
+    assert restore(key, KernelStore(tmp_path)) is not None
+
+
+def key_for(function: Any, *args: Any) -> str | None:
+    return graph_key(graph_of(function, list(args)), list(args))
+
+
+def test_what_decides_a_compilation_is_in_the_key() -> None:
+    x = torch.randn(4, 4)
+    alike = [
+        key_for(lambda x: x + 1, x),
+        key_for(lambda x: x + 1, torch.zeros(4, 4)),
+    ]
+    others = [
+        key_for(lambda x: x + 1.0, x),
+        key_for(lambda x: x + True, x),
+        key_for(lambda x: x * 0.0, x),
+        key_for(lambda x: x * -0.0, x),
+        key_for(lambda x: x * float("nan"), x),
+        key_for(lambda x: x + 1, x.double()),
+        key_for(lambda x: x + 1, x.t()),
+        key_for(lambda x: x + 1, torch.randn(5, 4)[1:]),
+        key_for(lambda x: x + 1, x.clone().requires_grad_()),
+        key_for(lambda x: x + 1, torch.nn.Parameter(x.clone())),
+        key_for(lambda x: x + 1, x.clone().requires_grad_() * 2),
+        key_for(lambda x, y: x + y, x, x),
+        key_for(lambda x, y: x + y, x, x.view(4, 4)),
+        key_for(lambda x, y: x + y, x, x.clone()),
+        key_for(lambda x, n: x + n, x, 1),
+        key_for(lambda x, n: x + n, x, 2),
+    ]
+    assert None not in alike and len(set(alike)) == 1
+    assert None not in others and len({*alike, *others}) == 1 + len(others)
+
+
+def test_a_function_in_the_place_of_torchs_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    q = torch.randn(2, 3, 4)
+    pool = graph_of(lambda x: F.max_pool1d(x, 2), [q])
+    assert graph_key(pool, [q]) is not None
+    node = fx.Graph()
+    node.output(node.call_function(F.normalize, (node.placeholder("x"),)))
+    module = fx.GraphModule(torch.nn.Module(), node)
+    assert graph_key(module, [q]) is not None
+    monkeypatch.setattr(torch.nn.functional, "handle_torch_function", functools.wraps(F.normalize)(two))
+    assert graph_key(module, [q]) is None
+    mine = functools.wraps(F.normalize)(two)
+    monkeypatch.setattr(F, "normalize", mine)
+    node = fx.Graph()
+    node.output(node.call_function(F.normalize, (node.placeholder("x"),)))
+    assert graph_key(fx.GraphModule(torch.nn.Module(), node), [q]) is None
+
+
+PROGRAM = """
+import sys, torch, capture
+def step(x, w, b):
+    return torch.nn.functional.gelu(torch.nn.functional.linear(x, w, b)).square().mean()
+torch.manual_seed(1)
+x, w, b = torch.randn(8, 4), torch.randn(3, 4, requires_grad=True), torch.randn(3, requires_grad=True)
+loss = capture.compile(step)(x, w, b)
+loss.backward()
+found = capture.counters["cache"]["graph found"]
+compiled = "codegen.passes.pipeline" in sys.modules
+print(found, compiled, loss.item().hex(), [v.hex() for v in (*w.grad.flatten().tolist(), *b.grad.tolist())])
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Any) -> None:
+    lines = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "CAPTURE_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split(" ", 2)
+        for _ in range(2)
+    ]
+    assert lines[1][:2] == ["1", "False"]
+    assert lines[0][1] == "True" and lines[0][2] == lines[1][2]
