@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from typing import IO
 
 from cache.store import KINDS, KernelStore
@@ -28,6 +27,8 @@ class NoArchive(Exception):
 
 def pack(store: KernelStore, target: str | os.PathLike[str] | IO[bytes]) -> int:
     """Write the objects that are not damaged. Returns their number."""
+    import zipfile  # lazy: import time
+
     count = 0
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in store.contents():
@@ -39,6 +40,8 @@ def pack(store: KernelStore, target: str | os.PathLike[str] | IO[bytes]) -> int:
 
 def unpack(store: KernelStore, source: str | os.PathLike[str] | IO[bytes]) -> int:
     """Put the objects of an archive into the store. Returns their number. Raises NoArchive."""
+    import zipfile  # lazy: import time
+
     try:
         with zipfile.ZipFile(source) as archive:
             names = archive.namelist()

@@ -60,7 +60,7 @@ with collection.settled():
     import capture.variables.core.wrap
     import codegen.launch.jit
 
-from capture import backends
+from capture import backends, store
 from capture.api import (
     allow_in_graph,
     assume_constant_result,
@@ -129,4 +129,5 @@ __all__ = [
     "on_guard_failure",
     "reset",
     "set_stance",
+    "store",
 ]

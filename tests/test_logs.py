@@ -42,7 +42,7 @@ def test_texts(written):
     assert "LOAD_METHOD" in written or "BINARY_OP" in written
     assert "becomes" in written
     assert "has a new entry" in written
-    assert "machine code stored at" in written
+    assert "bytes stored at" in written
 
 
 def test_a_program_that_logs_everything():
