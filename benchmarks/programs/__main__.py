@@ -1,11 +1,14 @@
 """Runs the programs, each in processes of its own: eager, captured with an empty store, and once more.
 
-In:  names of programs (all without), `--steps N`, `--json FILE`.
-Out: the table, and medians over all programs.
+In:  names of programs (all without), `--steps N`.
+Out: the table, and medians and worst quarters over all programs.
 
-Times are processor seconds of one thread. The settled step is the median of the second half. The warm-up is
+Times are processor seconds of one thread. The order of the runs is eager, captured, eager, captured: the
+second captured run finds the store that the first one has filled. Eager's settled step is the mean of both
+runs; `noise` is half of their difference. The settled step is the median of the second half. The warm-up is
 what the captured run spent more than its settled steps, compared with the same of the eager run; it includes
-everything before the first step. Break-even is the step at which the two runs have spent the same.
+everything before the first step. Break-even is the step at which the two runs have spent the same. The first
+step includes the setup of the program, as the eager one does that is taken off.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.measure import console, pretty
+from benchmarks.measure import console, geometric_mean, pretty
 from benchmarks.programs.all_programs import PROGRAMS
 
+SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twice the noise on
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
 
 
@@ -57,10 +61,15 @@ class Result:
     name: str
     eager: Run
     captured: Run
+    eager_step: float  # settled, of all eager runs
 
     @property
     def ratio(self) -> float:
-        return self.captured.settled / self.eager.settled
+        return self.captured.settled / self.eager_step
+
+    @property
+    def first_step(self) -> float:
+        return self.captured.steps[0] - self.eager.steps[0]
 
     @property
     def warm_up(self) -> float:
@@ -69,7 +78,7 @@ class Result:
     @property
     def break_even(self) -> float:
         """In steps; infinite where the settled step is no faster."""
-        gain = self.eager.settled - self.captured.settled
+        gain = self.eager_step - self.captured.settled
         return max(0.0, self.warm_up) / gain if gain > 0 else math.inf
 
     @property
@@ -91,23 +100,36 @@ def run(name: str, mode: str, steps: int, store: str) -> Run:
     environment = {**os.environ, "CAPTURE_CACHE_DIR": store, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{name} ({mode}) failed:\n{done.stderr[-4000:]}")
+        raise Failed(f"{name} ({mode}) failed with {done.returncode}:\n{done.stderr[-4000:]}")
+    if done.stderr.strip():
+        console.print(f"{name} ({mode}) wrote: {done.stderr.strip()[-600:]}", style="dim", markup=False)
     return Run(json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(name: str, steps: int) -> list[Result]:
+class Failed(Exception):
+    """A run of a program ended with an error."""
+
+
+def measure(name: str, steps: int) -> tuple[Result, Result]:
     """With an empty store, and with the store that this has filled."""
     with tempfile.TemporaryDirectory() as store:
-        eager = run(name, "eager", steps, store)
-        return [Result(name, eager, run(name, "enable", steps, store)) for _ in range(2)]
+        runs = [run(name, mode, steps, store) for mode in ("eager", "enable") * 2]
+    step = statistics.fmean(eager.settled for eager in runs[::2])
+    return Result(name, runs[0], runs[1], step), Result(name, runs[2], runs[3], step)
+
+
+def noise(cold: Result, warm: Result) -> float:
+    """How far each eager run is from the mean of both."""
+    return abs(cold.eager.settled - cold.eager_step) / cold.eager_step
 
 
 def row(cold: Result, warm: Result) -> list[str]:
     found = cold.captured.found
     return [
         cold.name,
-        pretty(cold.eager.settled),
-        f"{cold.ratio:.2f}",
+        f"{pretty(cold.eager_step)} ±{noise(cold, warm):.0%}",
+        f"{cold.ratio:.2f} {warm.ratio:.2f}",
+        f"{cold.first_step:.2f} {warm.first_step:.2f} s",
         f"{cold.warm_up:.2f} s",
         f"{cold.break_even:.0f}",
         f"{warm.warm_up:.2f} s",
@@ -123,7 +145,8 @@ def row(cold: Result, warm: Result) -> list[str]:
 HEADINGS = (
     "program",
     "eager step",
-    "settled",
+    "settled, again",
+    "first, again",
     "warm-up",
     "even at",
     "again",
@@ -137,19 +160,33 @@ HEADINGS = (
 
 
 def summary(results: list[tuple[Result, Result]]) -> str:
-    ratios = [cold.ratio for cold, _ in results]
-    cold, warm = ([result.break_even for result in column] for column in zip(*results))
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    worst_quarter = sorted(cold)[(3 * len(cold)) // 4]
+    ratios = [math.sqrt(cold.ratio * warm.ratio) for cold, warm in results]
+    slower = [
+        cold.name
+        for cold, warm in results
+        if min(cold.ratio, warm.ratio) > 1 + max(SLOWER, 2 * noise(cold, warm))
+    ]
+    cold, warm = zip(*results)
+    wrong = [result.name for result in (*cold, *warm) if result.differs()]
     return (
-        f"settled: {mean:.2f} of eager (geometric mean); {sum(ratio > 1.05 for ratio in ratios)} slower\n"
-        f"break-even: {statistics.median(cold):.0f} steps cold, worst quarter {worst_quarter:.0f}; "
-        f"{statistics.median(warm):.0f} in a second process\n"
-        f"warm-up: {statistics.median(c.warm_up for c, _ in results):.2f} s, worst "
-        f"{max(c.warm_up for c, _ in results):.1f} s\n"
-        f"no recompile after the fifth step: {sum(c.late_recompiles == 0 for c, _ in results)} "
-        f"of {len(results)}"
+        f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
+        f"break-even in steps: {spread([result.break_even for result in cold], '.0f')} cold, "
+        f"{spread([result.break_even for result in warm], '.0f')} in a second process\n"
+        f"warm-up in seconds: {spread([result.warm_up for result in cold], '.2f')} cold, "
+        f"{spread([result.warm_up for result in warm], '.2f')} in a second process\n"
+        f"no recompile after the fifth step: {sum(result.late_recompiles == 0 for result in cold)} "
+        f"of {len(results)}; other results than eager: {listed(wrong)}"
     )
+
+
+def spread(numbers: list[float], form: str) -> str:
+    ordered = sorted(numbers)
+    worst_quarter = ordered[(3 * len(ordered)) // 4]
+    return f"{statistics.median(ordered):{form}} (worst quarter {worst_quarter:{form}})"
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or "none"
 
 
 def main() -> None:
@@ -162,7 +199,11 @@ def main() -> None:
     for name, chosen in PROGRAMS.items():
         if options.names and not any(part in name for part in options.names):
             continue
-        cold, warm = measure(name, options.steps or chosen.steps)
+        try:
+            cold, warm = measure(name, options.steps or chosen.steps)
+        except Failed as error:
+            console.print(str(error), style="red", markup=False)
+            continue
         results.append((cold, warm))
         table.add_row(*row(cold, warm))
         console.print(f"{name}: {cold.ratio:.2f}, even at {cold.break_even:.0f}", style="dim")

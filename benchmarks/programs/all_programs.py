@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from benchmarks.programs import classics, generative, graph_networks, language, reinforcement, science, vision
+from benchmarks.programs import (
+    classics,
+    continuous,
+    decoding,
+    detection,
+    generative,
+    graph_networks,
+    language,
+    pictures,
+    reinforcement,
+    science,
+    tabular,
+    tuning,
+    vision,
+)
 from benchmarks.programs.registry import PROGRAMS
 
 __all__ = [
     "PROGRAMS",
     "classics",
+    "continuous",
+    "decoding",
+    "detection",
     "generative",
     "graph_networks",
     "language",
+    "pictures",
     "reinforcement",
     "science",
+    "tabular",
+    "tuning",
     "vision",
 ]

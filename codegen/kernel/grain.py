@@ -74,7 +74,7 @@ def elements_of(kernel: ir.Kernel, number: Number) -> Any:
 
 def _elements(body: list[ir.Stmt], number: Number) -> Any:
     loops = [statement for statement in body if isinstance(statement, ir.Loop)]
-    return max((_elements(loop.body, number) * _iterations(loop.extent, number) for loop in loops), default=1)
+    return max((_elements(loop.body, number) * iterations(loop.extent, number) for loop in loops), default=1)
 
 
 def work_of(kernel: ir.Kernel, number: Number) -> Any:
@@ -87,7 +87,7 @@ def _work(body: list[ir.Stmt], dtypes: dict[str, str], number: Number, cycle: in
     for statement in body:
         if isinstance(statement, ir.Loop):
             inner = _work(statement.body, dtypes, number, CYCLE // LANES if statement.vector else cycle)
-            total = total + inner * _iterations(statement.extent, number)
+            total = total + inner * iterations(statement.extent, number)
         elif isinstance(statement, ir.Op):
             total += OPS[statement.name].cost * cycle
         elif isinstance(statement, (ir.Update, ir.ScanStep)):
@@ -97,10 +97,10 @@ def _work(body: list[ir.Stmt], dtypes: dict[str, str], number: Number, cycle: in
     return total
 
 
-def _iterations(extent: ir.Expr, number: Number) -> Any:
+def iterations(extent: ir.Expr, number: Number) -> Any:
     """The iterations of a loop. A loop over blocks (min(block, rest)) counts as a whole block."""
     if isinstance(extent, ir.Binary) and extent.op == "min":
-        return min(_iterations(side, number) for side in (extent.left, extent.right) if not _varies(side))
+        return min(iterations(side, number) for side in (extent.left, extent.right) if not _varies(side))
     return number(extent)
 
 

@@ -37,13 +37,16 @@ from codegen.lower.nodes import (
     unused_results,
 )
 from codegen.lower.ordered_writes import (
+    NO_WISHES,
     MemoryVersion,
     OrderedWrites,
     OrderWanted,
+    Wishes,
     refuse_output,
     write_in_order,
 )
 from codegen.lower.registry import LOWERINGS
+from codegen.lower.sums_of_parts import SumsOfParts, lower_sum, sums_of_parts
 from codegen.lower.tensor_expr import Assignment, Shape, Stored, TensorExpr, View
 
 MAX_DEPTH = 150  # deeper definitions are stored: the passes recurse over definitions
@@ -52,9 +55,10 @@ MAX_DEPTH = 150  # deeper definitions are stored: the passes recurse over defini
 class Lowering:
     """The state of the lowering of one graph; a lowering function gets it as `ctx`."""
 
-    def __init__(self, ordered: OrderedWrites | None = None) -> None:
+    def __init__(self, ordered: OrderedWrites | None = None, wishes: Wishes = NO_WISHES) -> None:
         self.program = Program()
         self.ordered = ordered or OrderedWrites()
+        self.wishes = wishes
         self.versions: dict[str, MemoryVersion] = {}
         self.latest: dict[str, Stored] = {}  # by input: its current contents
         self.steps: list[ExternStep | ViewStep] = []
@@ -68,6 +72,7 @@ class Lowering:
         self.val: Any = None
         self.name = ""
         self.users: list[fx.Node] = []  # of the current node
+        self.parts = SumsOfParts()
 
     # --- for lowering functions
 
@@ -129,7 +134,10 @@ class Lowering:
     # --- the walk over the graph
 
     def run(self, graph: fx.Graph) -> None:
+        self.parts = sums_of_parts(graph)
         for node in graph.nodes:
+            if node in self.parts.skipped:
+                continue
             self.name, self.val, self.users = node.name, node.meta.get("val"), list(node.users)
             self.operands = node.all_input_nodes
             _NODE_KINDS[node.op](self, node)
@@ -171,6 +179,8 @@ class Lowering:
             self.fresh.update(part for part in parts_of(self.values[node]) if isinstance(part, View))
 
     def _lowered(self, node: fx.Node) -> Any:
+        if node in self.parts.sums:
+            return lower_sum(self, self.parts.sums[node])
         function = LOWERINGS.get(node.target)
         if function is None or not all_known(node) or is_result_with_offset(node):
             return NotImplemented

@@ -75,10 +75,23 @@ NO_VERSIONS: Mapping[str, MemoryVersion] = {}
 
 @dataclass(slots=True)
 class Wishes:
-    """What earlier attempts at the same graph found out about inputs."""
+    """What earlier attempts at the same graph found out.
+
+    `refused`, `wanted`: inputs whose writes have no order, or need one. `stored`: definitions, by their place
+    among all, that have to be in memory. `apart`: these have kernels of their own.
+    """
 
     refused: set[str] = field(default_factory=set)
     wanted: set[str] = field(default_factory=set)
+    stored: frozenset[int] = frozenset()
+    apart: bool = False
+
+    def store_nothing(self) -> None:
+        """The definitions are others than before, so their places mean nothing."""
+        self.stored, self.apart = frozenset(), False
+
+
+NO_WISHES = Wishes()
 
 
 @dataclass(frozen=True, slots=True)

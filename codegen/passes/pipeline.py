@@ -21,6 +21,7 @@ from codegen.kernel.program import KernelStep, Program
 from codegen.lower import families  # noqa: F401 (fills the table of lowerings)
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
+from codegen.lower.tensor_expr import TensorExpr
 from codegen.passes.draft.borrow import borrow_outputs
 from codegen.passes.draft.column_sums import sum_columns_beside_rows
 from codegen.passes.draft.joined_rows import join_rows
@@ -30,9 +31,10 @@ from codegen.passes.graph.failures import hoist_checks
 from codegen.passes.graph.scatter_in_place import scatter_in_place
 from codegen.passes.graph.split_joins import split_joins
 from codegen.passes.graph.split_pads import split_pads
-from codegen.passes.group.buffers import give_buffers
+from codegen.passes.group.buffers import give_buffers, temporary
 from codegen.passes.group.fuse import fuse
-from codegen.passes.group.roots import find_roots
+from codegen.passes.group.multiplied import Multiplied, is_multiplied, to_store
+from codegen.passes.group.roots import definitions, find_roots
 from codegen.passes.loops.schedule import schedule
 from codegen.passes.loops.short_sizes import open_draft
 from codegen.passes.state import State
@@ -53,15 +55,25 @@ def lower_graph(graph: fx.Graph) -> Program:
     """
     wishes = Wishes()
     while True:
-        lowering = Lowering(writes_to_order(graph, wishes))
+        lowering = Lowering(writes_to_order(graph, wishes), wishes)
         try:
             lowering.run(graph)
             return build_kernels(lowering)
+        except Multiplied as found:
+            wishes.apart = bool(wishes.stored)
+            wishes.stored |= places_of(lowering, found.definitions)
         except Unordered as found:
             codegen_log.debug("can't order the writes to %s: %s", ", ".join(sorted(found.inputs)), found)
             wishes.refused |= found.inputs
+            wishes.store_nothing()
         except OrderWanted as found:
             wishes.wanted.add(found.name)
+            wishes.store_nothing()
+
+
+def places_of(lowering: Lowering, values: list[TensorExpr]) -> frozenset[int]:
+    wanted = set(values)
+    return frozenset(i for i, value in enumerate(definitions(lowering.stores)) if value in wanted)
 
 
 def build_kernels(lowering: Lowering) -> Program:
@@ -82,7 +94,13 @@ def build_kernels(lowering: Lowering) -> Program:
 
 
 def _find_roots(state: State) -> None:
-    state.roots = find_roots(state.lowering.stores)
+    wanted = state.lowering.wishes.stored
+    state.roots = find_roots(state.lowering.stores, wanted)
+    stored = definitions(state.lowering.stores) if wanted else []
+    for root in [state.roots[stored[place]] for place in sorted(wanted)]:
+        root.apart = state.lowering.wishes.apart
+        if not root.targets:
+            root.targets.append(temporary(state.lowering, root.value, f"t{root.number}"))
 
 
 def _fuse(state: State) -> None:
@@ -122,6 +140,20 @@ def _schedule(state: State) -> None:
         state.kernels.append(KernelStep(kernel, names, sizes, opened))
 
 
+def _check_arithmetic(state: State) -> None:
+    """Ask for another attempt if a kernel computes the same again and again."""
+    if state.lowering.wishes.apart:
+        return
+    found = [
+        value
+        for group, step in zip(state.groups, state.kernels, strict=True)
+        if is_multiplied(group, step.kernel, state.roots)
+        for value in to_store(group, state.roots)
+    ]
+    if found:
+        raise Multiplied(found)
+
+
 def _order_steps(state: State) -> None:
     state.program.steps = ordered_steps(
         state.lowering, state.roots, state.dependencies, state.groups, state.kernels
@@ -148,6 +180,7 @@ PASSES: tuple[Pass, ...] = (
     ("keep for short sizes", _keep_for_short_sizes),
     # kernels in loop IR, and the steps of the program
     ("schedule", _schedule),
+    ("check arithmetic", _check_arithmetic),
     ("order steps", _order_steps),
     ("name inputs", lambda state: name_inputs(state.lowering)),
 )

@@ -8,7 +8,7 @@ Out: nothing, or a `VerificationError` that names the pass, the item and the def
 They check the promises of each stage: stores go to known buffers; operands of elementwise operations have one
 shape; each root is in one group, and its members use only the axes of the group; groups do not need each
 other in a circle; a draft computes values before it uses them; kernels are well formed; no step reads a
-buffer that nothing has written.
+buffer that nothing has written; no kernel computes a value again and again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from codegen.kernel import ir
+from codegen.kernel.arithmetic import cycles_of
 from codegen.kernel.index_algebra import Index, atoms_of
 from codegen.kernel.program import BufferInfo, KernelStep, Step, is_input_memory
 from codegen.kernel.verifier import VerificationError, verify
 from codegen.lower.tensor_expr import Map, PartSum, Scattered, topological
 from codegen.passes.draft.draft import INDEXED, Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.group.group import Group
+from codegen.passes.group.multiplied import is_multiplied, needed_cycles
 from codegen.passes.state import State
 from codegen.passes.steps.calls import step_reads, step_writes
 
@@ -162,6 +164,15 @@ def touched(step: Step) -> tuple[list[str], set[str]]:
     return step_reads(step), set(step_writes(step))
 
 
+def kernels_multiply_no_arithmetic(state: State) -> Iterator[str]:
+    if not state.program.steps:
+        return  # another attempt may follow
+    for group, step in zip(state.groups, state.kernels):
+        if is_multiplied(group, step.kernel, state.roots):
+            needed, done = needed_cycles(group, state.roots), cycles_of(step.kernel)
+            yield f"{step.kernel.name} takes {done} cycles, its definitions {needed}"
+
+
 CHECKS: tuple[Callable[[State], Iterator[str]], ...] = (
     stores_to_known_buffers,
     operands_have_one_shape,
@@ -170,4 +181,5 @@ CHECKS: tuple[Callable[[State], Iterator[str]], ...] = (
     groups_need_each_other_in_no_circle,
     values_are_computed_before_use,
     steps_read_what_is_there,
+    kernels_multiply_no_arithmetic,
 )

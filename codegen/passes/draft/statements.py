@@ -248,6 +248,8 @@ class _Writer:
             return unmasked
         if root.targets and root in self.finished:
             return self._load(root.targets[0], indices, mask)
+        if member.is_row:  # once for all readers; each may have a mask of its own
+            return self._compute(member)
         return self._parts(root.value, indices, mask)
 
     def _parts(self, value: TensorExpr, indices: Indices, mask: int | None) -> int:

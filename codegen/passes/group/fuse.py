@@ -245,10 +245,15 @@ def _is_less(size: Index | None, limit: Index) -> bool:
 def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Group | None:
     """The group that the root has joined. None if no group takes it."""
     dependencies = neighbours.dependencies
-    if isinstance(root.value, (Scan, Scattered)):  # its loops must run in order
+    if root.apart or isinstance(root.value, (Scan, Scattered)):  # the loops of these must run in order
         return None
     for group in neighbours.of(root):
-        if len(group.members) >= MAX_MEMBERS or reads_what_is_made(group, root) or runs_in_order(group):
+        if (
+            is_apart(group)
+            or len(group.members) >= MAX_MEMBERS
+            or reads_what_is_made(group, root)
+            or runs_in_order(group)
+        ):
             continue
         if dependencies.order.keeps_apart(group, root):
             continue
@@ -261,6 +266,10 @@ def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Gro
             dependencies.group_of[root] = group
             return group
     return None
+
+
+def is_apart(group: Group) -> bool:
+    return any(root.apart for root in group.members)
 
 
 def runs_in_order(group: Group) -> bool:

@@ -49,6 +49,7 @@ class Root:
     loads:    the elements of buffers that it reads, in terms of `axes`
     cycles:   for each element, to compute it from memory and other roots
     form:     see `codegen.passes.group.alike`
+    apart:    it has a kernel of its own
     """
 
     number: int
@@ -60,6 +61,7 @@ class Root:
     loads: dict[str, set[Index]] = field(default_factory=dict)
     cycles: int = 0
     form: int = -1
+    apart: bool = False
 
     @property
     def is_reduction(self) -> bool:
@@ -69,6 +71,13 @@ class Root:
     def domain(self) -> Shape:
         """The shape that `axes` index."""
         return self.value.source.shape if isinstance(self.value, Reduce) else self.value.shape
+
+
+def own_cycles(value: TensorExpr) -> int:
+    """For each element, beside those of the definitions that it uses."""
+    if isinstance(value, Map):
+        return OPS[value.op].cost
+    return 4 if isinstance(value, (Gather, Padded, Checked)) else 0
 
 
 class _Costs:
@@ -84,14 +93,7 @@ class _Costs:
 
     def visit(self, value: TensorExpr, is_root: bool) -> None:
         below = children(value)
-        own = (
-            OPS[value.op].cost
-            if isinstance(value, Map)
-            else 4
-            if isinstance(value, (Gather, Padded, Checked))
-            else 0
-        )
-        self.cycles[value] = 0 if is_root else own + sum(self.cycles[child] for child in below)
+        self.cycles[value] = 0 if is_root else own_cycles(value) + sum(self.cycles[child] for child in below)
         if is_root or isinstance(value, Stored):
             self.sources[value] = frozenset((value,))
         elif below:
@@ -112,10 +114,22 @@ def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
     return len(source.shape) < len(value.shape)
 
 
-def find_roots(stores: list[Assignment]) -> dict[TensorExpr, Root]:
-    """Roots in topological order, with their reads."""
+def definitions(stores: list[Assignment]) -> list[TensorExpr]:
+    """All definitions. The same graph has them in the same order each time."""
+    return topological([_stored_value(store.value) for store in stores])
+
+
+def cycles_to_compute(value: TensorExpr, roots: Mapping[TensorExpr, Root]) -> int:
+    """For each element, from memory and roots."""
+    below = (child for child in children(value) if child not in roots)
+    return own_cycles(value) + sum(cycles_to_compute(child, roots) for child in below)
+
+
+def find_roots(stores: list[Assignment], wanted: frozenset[int] = frozenset()) -> dict[TensorExpr, Root]:
+    """Roots in topological order, with their reads. `wanted`: definitions that have to be roots."""
     stores = [Assignment(_stored_value(store.value), store.target) for store in stores]
     order = topological([store.value for store in stores])
+    forced = {order[place] for place in wanted}
     uses: dict[TensorExpr, int] = {}
     for value in order:
         for child in set(children(value)):
@@ -130,7 +144,7 @@ def find_roots(stores: list[Assignment]) -> dict[TensorExpr, Root]:
     for value in order:
         costs.visit(value, False)
         shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
-        if value in targets or isinstance(value, (Reduce, Scan)) or shared:
+        if value in targets or isinstance(value, (Reduce, Scan)) or shared or value in forced:
             roots[value] = Root(
                 len(roots), value, targets.get(value, []), cycles=costs.cycles[value], form=form_of[value]
             )
