@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -27,6 +27,7 @@ from capture.hooks.compiled_module import original_of
 from capture.hooks.regions import Region, original_function
 from capture.report.errors import UsageError
 from capture.report.observe import observing
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     import torch.fx

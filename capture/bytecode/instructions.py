@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar, overload
 
 from cache.code_table import CodeTable
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
+from codegen.kernel.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

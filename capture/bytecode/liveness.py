@@ -8,12 +8,12 @@ A resume function takes only these. A value that is dead at a graph break is nei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CodeType
 
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Instruction, decode
+from codegen.kernel.records import dataclass
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:

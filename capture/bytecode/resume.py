@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
@@ -32,6 +31,7 @@ from capture.bytecode.emit import bytecode_like
 from capture.bytecode.instructions import decode, remember_prefix
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
+from codegen.kernel.records import dataclass
 
 #: name of the first argument, if the original keeps it in a cell
 OWNER = "___owner"

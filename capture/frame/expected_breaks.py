@@ -13,9 +13,10 @@ Out: `of(code)`: the break of the frame that Python enters next. Each break is u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING
+
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator

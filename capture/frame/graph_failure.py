@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -31,6 +30,7 @@ from capture.report import log
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import BackendError, CaptureError, InternalError
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     import torch.fx

@@ -9,10 +9,11 @@ Out: the results of the forward. Autograd calls the backward.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from codegen.kernel.records import dataclass
 
 
 @dataclass

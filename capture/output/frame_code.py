@@ -13,7 +13,6 @@ Out: a `FrameCode`, and then a code object. The code calls the graph, replays th
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -36,6 +35,7 @@ from capture.variables.numbers.random_draws import (
     take_back,
 )
 from capture.variables.tensors.new_parameter import MadeSource, make_parameters
+from codegen.kernel.records import dataclass
 from guards.sources import Source
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from capture.report.errors import UsageError
+from codegen.kernel.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     import torch

@@ -10,10 +10,11 @@ Out: `GraphBreak`, which the interpreter raises; `BreakReason`, which `explain()
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from capture.report.retry import Retry
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from types import CodeType

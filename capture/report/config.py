@@ -15,10 +15,10 @@ import contextlib
 import os
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from capture.report.errors import ConfigError, did_you_mean
+from codegen.kernel.records import dataclass
 
 
 @dataclass

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, MappingProxyType
 from typing import Any
 
@@ -25,6 +25,7 @@ from cache.code_table import CodeTable
 from capture.bytecode import resume
 from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
+from codegen.kernel.records import dataclass
 from guards.sources import (
     AttrSource,
     ConstantSource,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +26,7 @@ from capture.report.retry import UnbackedAsBreaks
 from capture.sizes.assertions import is_assertion
 from capture.sizes.likely import Assumed, LikelySizes, Retried
 from capture.variables.numbers.tensor_reads import is_not_zero
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph

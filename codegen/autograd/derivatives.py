@@ -22,11 +22,12 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
+
+from codegen.kernel.records import dataclass
 
 try:
     import _capture

@@ -13,7 +13,7 @@ is on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -33,6 +33,7 @@ from codegen.autograd.segments import (
 )
 from codegen.fake.fake import FakeMode
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 from codegen.trace import autocast
 from codegen.trace.functionalise import Tracked, ViewCall
 from codegen.trace.trace import Trace, trace

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from torch import fx
 from codegen.autograd.joint_graph import Joint, SegmentGrads
 from codegen.autograd.recompute import choose_saved
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 from codegen.trace.nodes import drop_unused, is_effect
 
 

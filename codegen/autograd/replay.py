@@ -8,10 +8,11 @@ Out: the view of it that the program returned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from codegen.trace.functionalise import ViewCall

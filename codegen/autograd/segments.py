@@ -20,7 +20,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from codegen.fake.shapes.spec import contiguous, like
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 
 Step = Any  # a node of autograd's graph, as Python shows it
 Place = tuple[Step, int]  # a step, and which of the gradients that it takes

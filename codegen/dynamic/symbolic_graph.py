@@ -21,7 +21,7 @@ import math
 import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -35,6 +35,7 @@ from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import NotSymbolic, UnplannableError
 from codegen.kernel.open_numbers import NumberRecorder
 from codegen.kernel.program import Program
+from codegen.kernel.records import dataclass
 from codegen.launch import compiled
 from codegen.launch.compiled import CompiledGraph
 from codegen.launch.kernel_versions import KernelVersion, KernelVersions

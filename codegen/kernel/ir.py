@@ -22,7 +22,9 @@ int64 argument of the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from codegen.kernel.records import dataclass
 
 # Element types have LLVM's names, with the sign that torch gives integers. "b8" is torch.bool: a byte in
 # memory, an i1 in registers.

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from codegen.kernel.records import dataclass
 
 FLOATS = frozenset({"f32", "f64"})
 SIGNED = frozenset({"i64", "i32", "i16", "i8"})

@@ -10,13 +10,14 @@ Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle
 from typing import Any, Protocol
 
 import torch
 
 from codegen.kernel.ir import Expr, Kernel
+from codegen.kernel.records import dataclass
 
 
 @dataclass(slots=True)

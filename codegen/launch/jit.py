@@ -20,7 +20,6 @@ import logging
 import re
 import threading
 import weakref
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Protocol
 
@@ -31,6 +30,7 @@ from codegen.kernel import forks
 from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
+from codegen.kernel.records import dataclass
 from codegen.launch import object_code
 from codegen.launch.symbols import address_of, vector_function
 from codegen.llvm.emit import emit_function, module_of

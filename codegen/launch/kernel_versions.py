@@ -14,12 +14,13 @@ sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.open_numbers import closed
 from codegen.kernel.program import KernelStep, Program, Step
+from codegen.kernel.records import dataclass
 from codegen.kernel.verifier import verify
 from codegen.launch.jit import compile_kernels
 from codegen.launch.plan import number

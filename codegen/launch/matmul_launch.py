@@ -9,12 +9,12 @@ Out: a `MatmulLaunch`. None where BLAS cannot read the layouts: then the plan ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
 from codegen.kernel.program import ExternStep, Ref
+from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 MAX_INT = 2**31 - 1  # BLAS counts in int32

@@ -17,7 +17,7 @@ import bisect
 import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import _capture
@@ -28,6 +28,7 @@ from codegen.kernel.grain import elements_of, grain_of, grain_of_rows, work_of
 from codegen.kernel.ir import Binary, Const, Expr, Loop, Stmt, Sym
 from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
+from codegen.kernel.records import dataclass
 from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
 from codegen.launch.matmul_launch import MatmulLaunch, native_matmul

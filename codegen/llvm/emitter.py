@@ -7,10 +7,11 @@ Out: `Emitter`, which `emit.KernelEmitter` implements: the state of the walk; lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from codegen.kernel.ir import Accumulator, Buffer, Expr, Kernel, Loop, Stmt
+from codegen.kernel.records import dataclass
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.target import Target

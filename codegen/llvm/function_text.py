@@ -15,7 +15,9 @@ The `Frame`s of one vector loop (main part and masked rest) share the code befor
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from codegen.kernel.records import dataclass
 
 
 @dataclass(slots=True)

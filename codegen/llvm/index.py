@@ -11,10 +11,10 @@ Out: i64 values, uniform or varying. An access gives a pointer, each part comput
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
+from codegen.kernel.records import dataclass
 from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.types import vector

@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from llvmlite.binding import get_host_cpu_features
 
+from codegen.kernel.records import dataclass
 from codegen.llvm.types import SIZES
 
 

@@ -20,12 +20,13 @@ back at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
 from torch import fx
 
+from codegen.kernel.records import dataclass
 from codegen.lower.part_writes import Contents, parts_of, position, strided
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import LOWERINGS

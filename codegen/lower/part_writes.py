@@ -15,7 +15,6 @@ computed again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
 from typing import Any, cast
@@ -24,6 +23,7 @@ import torch
 from torch import fx
 
 from codegen.kernel.index_algebra import Index, plus, times
+from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View, reshape
 from codegen.lower.view import clamp_start, permuted
 

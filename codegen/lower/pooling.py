@@ -11,12 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from codegen.kernel.index_algebra import plus
+from codegen.kernel.records import dataclass
 from codegen.lower.nodes import sizes_of
 from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering

@@ -11,10 +11,10 @@ size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from codegen.kernel.index_algebra import from_sympy
+from codegen.kernel.records import dataclass
 from codegen.lower.scalar_math import apply
 from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, fill
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
 
 from codegen.kernel.index_algebra import Index, Ranges, dot, plus, product, row_major, times
 from codegen.kernel.ops import TORCH_DTYPES
+from codegen.kernel.records import dataclass
 
 Shape = tuple[Index, ...]
 Indices = tuple[Index, ...]

@@ -6,9 +6,10 @@ Out: each pass fills or changes some fields. Later fields are made from earlier 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.kernel.program import KernelStep, OpenKernel, Program
+from codegen.kernel.records import dataclass
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import TensorExpr
 from codegen.passes.draft.draft import Draft

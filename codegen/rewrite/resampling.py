@@ -11,12 +11,12 @@ A table has, for each tap and each position of the result, the position in the o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from codegen.kernel.records import dataclass
 from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten

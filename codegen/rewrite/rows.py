@@ -16,11 +16,12 @@ function stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
+
+from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 Body = Callable[..., Any]

@@ -13,11 +13,11 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torch import fx
 
+from codegen.kernel.records import dataclass
 from codegen.stored.inputs import inputs_data
 from codegen.stored.modules import module_data
 from codegen.stored.names import NotStored

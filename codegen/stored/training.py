@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -23,6 +22,7 @@ import torch
 
 from codegen.autograd.replay import Replay
 from codegen.autograd.training import TrainingGraph, ViewsGraph
+from codegen.kernel.records import dataclass
 from codegen.launch.compiled import CompiledGraph
 from codegen.stored.names import NotStored
 from codegen.stored.plans import plan_data, plan_of

@@ -12,7 +12,6 @@ Out: `Behaviour`: how a trace records a call of it, which arguments it writes, a
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from torch._ops import OpOverload
 
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.foreign import is_foreign
+from codegen.kernel.records import dataclass
 from codegen.rewrite.table import rule_for
 
 aten = torch.ops.aten

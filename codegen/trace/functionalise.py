@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 

@@ -7,7 +7,7 @@ Out: the module's outputs; tensors that the module itself holds have become plac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import fx
 
 from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
 from codegen.trace.recorder import Recorder

@@ -6,7 +6,6 @@ Out: whether a node has an effect; the graph without unused nodes; numbers that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from codegen.kernel.foreign import is_foreign
+from codegen.kernel.records import dataclass
 from codegen.trace.behaviour import is_check
 from codegen.trace.draws import draw
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from torch import fx
 from codegen.fake.fake import FakeMode
 from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.records import dataclass
 from codegen.trace.functionalise import Tracked
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.nodes import as_argument, drop_unused

@@ -16,13 +16,13 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from bytecode import Instr
 
 from capture.bytecode.emit import HeldObject
+from codegen.kernel.records import dataclass
 
 UNIT = 2  # bytes of an instruction without its cache
 _EXTENDED = dis.EXTENDED_ARG

@@ -22,7 +22,6 @@ import inspect
 import random
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capture.graph.inputs import SubclassInput
@@ -37,6 +36,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.graph_float import GraphFloatVariable
+from codegen.kernel.records import dataclass
 from guards.lookup import Unresolved
 from guards.sources import Source
 

@@ -11,7 +11,6 @@ Out: a tensor that the graph takes. The frame's code makes it before it calls th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +21,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.tensors.tensor import TensorVariable
+from codegen.kernel.records import dataclass
 from guards.lookup import Unresolved
 from guards.sources import Source
 

@@ -12,7 +12,6 @@ Out: `Body`: the operations of the call, moved from the graph under construction
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,6 +28,7 @@ from capture.variables.containers.sequence import SequenceVariable, TupleVariabl
 from capture.variables.core.base import LazyVariable, NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.tensors.tensor import TensorVariable
+from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter

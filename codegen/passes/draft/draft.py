@@ -12,12 +12,13 @@ Indices are still polynomials (`codegen.kernel.index_algebra`), so that the pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, Ranges, to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.kernel.program import BufferInfo
+from codegen.kernel.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ stored, and computes it again if not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, atoms_of, indirect, plus
+from codegen.kernel.records import dataclass
 from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion
 from codegen.lower.tensor_expr import (
     Checked,

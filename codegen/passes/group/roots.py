@@ -11,10 +11,11 @@ Out: `Root`s in topological order. A root is a definition that is stored, that r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.kernel.index_algebra import Index, Ranges, indirect, minus
 from codegen.kernel.ops import OPS
+from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import (
     Assignment,
     Checked,

@@ -11,9 +11,9 @@ Out: one list. Kernels of one form are joined to tables. Writers come before rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
+from codegen.kernel.records import dataclass
 from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
