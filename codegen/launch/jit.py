@@ -20,6 +20,8 @@ import logging
 import re
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, Protocol
 
@@ -75,8 +77,7 @@ class MachineCode:
     def asm(self) -> str:
         """The assembly of the whole module, compiled again from its text."""
         with _lock:
-            compiler = _compiler(self.target)
-            return str(compiler.machine.emit_assembly(compiler.optimised(self.text)))
+            return _compiler(self.target).assembly(self.text)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,28 @@ class _Compiler:
         return module
 
     def object_file(self, text: str) -> bytes:
-        return bytes(self.machine.emit_object(self.optimised(text)))
+        module = self.optimised(text)
+        with _without_strength_reduction():
+            return bytes(self.machine.emit_object(module))
+
+    def assembly(self, text: str) -> str:
+        module = self.optimised(text)
+        with _without_strength_reduction():
+            return str(self.machine.emit_assembly(module))
+
+
+@contextmanager
+def _without_strength_reduction() -> Iterator[None]:
+    """LLVM writes code without its pass over the induction variables of loops.
+
+    That pass takes half of the time for wide loops, and the kernels are no faster: the emitter counts each
+    loop once. The option is one of the process, so others who use LLVM here get it back.
+    """
+    _llvm().set_option("capture", "-disable-lsr=true")
+    try:
+        yield
+    finally:
+        _llvm().set_option("capture", "-disable-lsr=false")
 
 
 @cache
