@@ -18,11 +18,13 @@ import torch
 from torch.fx.graph import CodeGen, PythonCode, _is_from_torch
 from torch.fx.node import _get_qualified_name
 
+from codegen.kernel.fx_graph import Graph
+
 LEFT_ALONE = ("torch.Tensor.", "torch.ops.")
 
 
 def new_graph() -> torch.fx.Graph:
-    graph = torch.fx.Graph()
+    graph = Graph()
     graph.set_codegen(CallsItsTargets())
     return graph
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from codegen.kernel.fx_graph import Graph
 from codegen.trace.nodes import drop_unused
 
 
@@ -52,7 +53,7 @@ class Partial:
         same = {node: addend for node in steps if (addend := self.only_addend(node)) is not None}
         lacking = [item for node in steps if node not in same for item in node.all_input_nodes]
         zeros = [node for node in dict.fromkeys(lacking) if node in self.absent]
-        self.graph = graph = fx.Graph(source.owning_module)
+        self.graph = graph = Graph(source.owning_module)
         copies: dict[fx.Node, fx.Node] = {}
         for node in (*tangents.saved, *(node for node in tangents.given if node not in self.absent), *zeros):
             copies[node] = graph.placeholder(node.name)

@@ -24,6 +24,7 @@ from torch import fx
 from codegen.autograd.joint_graph import Joint, SegmentGrads
 from codegen.autograd.recompute import choose_saved
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.fx_graph import Graph
 from codegen.kernel.records import dataclass
 from codegen.trace.nodes import drop_unused, is_effect
 
@@ -211,7 +212,7 @@ def copy_graph(
     joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]
 ) -> fx.Graph:
     """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
-    graph = fx.Graph(joint.trace.recorder.root)  # type: ignore[arg-type]  # any module will do
+    graph = Graph(joint.trace.recorder.root)  # type: ignore[arg-type]  # any module will do
     copies: dict[fx.Node, fx.Node] = {}
     for node in placeholders:
         copies[node] = graph.placeholder(node.name)

@@ -31,6 +31,7 @@ from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
 from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec
 from codegen.kernel.errors import NotSymbolic
+from codegen.kernel.fx_graph import Graph
 from codegen.trace.nodes import Symbolic
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class SizedRecipe(DerivativeRecipe):
 def in_numbers(graph: fx.Graph, sizes: Mapping[str, int]) -> fx.Graph:
     """A copy of a closed graph for these values of the symbols in it."""
     mode = fake_mode()
-    result = fx.Graph(graph.owning_module)
+    result = Graph(graph.owning_module)
     copies: dict[fx.Node, fx.Node] = {}
 
     def argument(value: Any) -> Any:

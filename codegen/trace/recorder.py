@@ -22,6 +22,7 @@ from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.errors import UntraceableError
+from codegen.kernel.fx_graph import Graph
 from codegen.rewrite.table import rule_for
 from codegen.trace.behaviour import (
     Behaviour,
@@ -58,7 +59,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.mode = mode
         self.root = torch.nn.Module()
-        self.graph = fx.Graph(self.root)  # type: ignore[arg-type]  # any module will do
+        self.graph = Graph(self.root)  # type: ignore[arg-type]  # any module will do
         self.memories = Memories(self.emit)
         #: id of a tensor -> its record, which keeps the tensor alive, so that the id is not reused
         self.tracked: dict[int, Tracked] = {}

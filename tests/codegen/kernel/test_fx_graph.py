@@ -1,0 +1,43 @@
+"""A graph that takes nodes quickly is the graph that torch.fx makes."""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+import torch.fx
+
+from codegen.kernel.fx_graph import Graph
+
+
+def build(graph: torch.fx.Graph) -> torch.fx.Graph:
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    both = graph.call_function(torch.cat, ([x, y],), {"dim": 0})
+    part = graph.call_function(operator.getitem, (both, (slice(None, 2), None)))
+    twice = graph.create_node("call_method", "add", (part, part), {"alpha": 2}, "twice")
+    last = graph.create_node("call_function", torch.stack, args=([twice, x],))
+    last.meta["note"] = 1
+    graph.output((last, {"y": y}))
+    return graph
+
+
+def seen(graph: torch.fx.Graph) -> list[object]:
+    nodes = list(graph.nodes)
+    return [
+        str(graph),
+        [[type(a) for a in node.args] for node in nodes],
+        [type(node.kwargs) for node in nodes],
+        [[user.name for user in node.users] for node in nodes],
+        [[n.name for n in node.all_input_nodes] for node in nodes],
+        [node.name for node in graph.find_nodes(op="call_function", target=torch.cat)],
+    ]
+
+
+def test_same_graph() -> None:
+    assert seen(build(Graph())) == seen(build(torch.fx.Graph()))
+
+
+def test_copies_are_the_same() -> None:
+    copy = Graph()
+    copy.output(copy.graph_copy(build(torch.fx.Graph()), {}))
+    assert seen(copy) == seen(build(torch.fx.Graph()))
