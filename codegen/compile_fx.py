@@ -34,6 +34,7 @@ from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
+from codegen.kernel.watching import unwatched
 from codegen.launch.compiled import (
     CompiledGraph,
     EagerFallback,
@@ -42,7 +43,6 @@ from codegen.launch.compiled import (
     assemble,
     calibrate,
     is_available,
-    unwatched,
 )
 from codegen.trace import autocast
 

@@ -59,14 +59,13 @@ def llvm_backend(
 
 def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """One part of a graph with unbacked symbols. Its native code is for all sizes; else it has none."""
-    forward: Callable[..., Any] = gm.forward
     if any(type(value) is int for value in example_inputs):
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
         if symbolic is None:
-            return forward
+            return gm.forward
         return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
     compiled = compile_graph(gm, example_inputs, store=kernel_store())
-    return forward if isinstance(compiled, EagerGraph) else compiled
+    return gm.forward if isinstance(compiled, EagerGraph) else compiled
 
 
 def _compile_natively(

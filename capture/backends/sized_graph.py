@@ -119,14 +119,14 @@ class Uncompiled:
         self.owner = owner
         self.key = key
         self.calls = 0
-        self.forward: Callable[..., Any] = owner.module.forward
+        self.compiled: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
         self.calls += 1
         if self.calls == AGAIN and len(self.owner.compiled) < LIMIT:
             before = switch(OFF)
             try:
-                self.forward = self.owner.compile(self.key, args)
+                self.compiled = self.owner.compile(self.key, args)
             finally:
                 switch(before)
-        return self.forward(*args)
+        return (self.compiled or self.owner.module.forward)(*args)

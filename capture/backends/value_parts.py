@@ -235,9 +235,8 @@ class LazyPart:
             try:
                 return compiled(*args)
             except Exception:  # an error of the program must be the error of eager
-                return eagerly(*args)
+                return self.module.forward(*args)
 
-        eagerly = self.module.forward
         part.__name__ = part.__qualname__ = name
         return part
 

@@ -18,7 +18,7 @@ import torch
 import cache
 from capture.backends import llvm, registry
 from capture.bytecode.dialects import dialect
-from capture.frame.graph_failure import FailureHandler, without_graph
+from capture.frame.graph_failure import FailureHandler, call_by_call
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
@@ -171,10 +171,12 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
     used = output.inputs.used()
     if dict(settings.options).get("freeze"):
         freeze_inputs(output, used)
-    capture.forward = called_directly(without_graph(module), output)
+    chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
+    if not registry.is_own(chosen.backend):
+        module.write()  # the backend may edit the graph
+    capture.forward = called_directly(call_by_call(module), output)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and the graph may change the state of the thread
-        chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
         compiled = registry.call(chosen, module, [i.example for i in used])
     finally:
         state.restore()

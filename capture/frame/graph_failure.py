@@ -30,11 +30,10 @@ from capture.report import log
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import BackendError, CaptureError, InternalError
+from codegen.kernel.graph_module import GraphModule
 from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
-    import torch.fx
-
     from capture.policy.settings import CaptureSettings
 
 
@@ -124,8 +123,10 @@ def _copies(inputs: Sequence[Any]) -> list[Any]:
     return [copied(value) for value in inputs]
 
 
-def without_graph(gm: torch.fx.GraphModule) -> Callable[..., Any]:
-    """The function of a graph module, with what it reads of the module, and without the nodes."""
+def call_by_call(gm: GraphModule) -> Callable[..., Any]:
+    """The function of a graph module. If its source is written already: without the nodes."""
+    if not gm.is_written:
+        return lambda *args: gm.forward(*args)
     holder = torch.nn.Module()
     holder.__dict__.update(
         {name: value for name, value in vars(gm).items() if name not in ("_graph", "_code")}

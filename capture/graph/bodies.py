@@ -16,7 +16,7 @@ from codegen.kernel.graph_module import GraphModule
 BODIES = "bodies"
 
 
-def module_of(graph: torch.fx.Graph, class_name: str = "GraphModule") -> torch.fx.GraphModule:
+def module_of(graph: torch.fx.Graph, class_name: str = "GraphModule") -> GraphModule:
     module = GraphModule(torch.nn.Module(), graph, class_name=class_name)
     for node in graph.nodes:
         for name, body in node.meta.get(BODIES, {}).items():

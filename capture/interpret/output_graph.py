@@ -38,6 +38,7 @@ from capture.sizes.unbacked import Allowed, Unbacked
 from capture.variables.core.base import Variable
 from capture.variables.tensors import torch_function_overrides
 from codegen.fake.fake import fake_mode
+from codegen.kernel.graph_module import GraphModule
 from guards.guard_set import GuardSet
 from guards.kinds.tensors import SharedStorageGuard
 from guards.properties.tensor import storage_key
@@ -180,7 +181,7 @@ class OutputGraph:
 
     # --- finishing ---
 
-    def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
+    def finished_module(self, outputs: list[torch.fx.Node], name: str) -> GraphModule:
         """The graph with its outputs, without the placeholders that no node reads."""
         self.modes.leave()
         drop_idle_grad_changes(self.graph)

@@ -41,7 +41,8 @@ from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.launch.compiled import CompiledGraph, assemble, unwatched
+from codegen.kernel.watching import unwatched
+from codegen.launch.compiled import CompiledGraph, assemble
 from codegen.trace import autocast
 from codegen.trace.module_runner import fetch
 from codegen.trace.nodes import is_effect

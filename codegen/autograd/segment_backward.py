@@ -25,7 +25,8 @@ except ImportError:
 from codegen.autograd.derivatives import DerivativeRecipe, NextOrder, backward_for, call_by_call, zeros_for
 from codegen.autograd.partial_backward import Partial, Tangents
 from codegen.autograd.partition import BackwardPart
-from codegen.launch.compiled import CompiledGraph, unwatched
+from codegen.kernel.watching import unwatched
+from codegen.launch.compiled import CompiledGraph
 
 COMBINATIONS = 8  # most sets of sent tangents for which a backward is compiled
 

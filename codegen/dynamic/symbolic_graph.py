@@ -36,6 +36,7 @@ from codegen.kernel.errors import NotSymbolic, UnplannableError
 from codegen.kernel.open_numbers import NumberRecorder
 from codegen.kernel.program import Program
 from codegen.kernel.records import dataclass
+from codegen.kernel.watching import unwatched
 from codegen.launch import compiled
 from codegen.launch.compiled import CompiledGraph
 from codegen.launch.kernel_versions import KernelVersion, KernelVersions
@@ -83,7 +84,7 @@ class SymbolicGraph:
         add_template(template)
         return template.graph(*key)
 
-    @compiled.unwatched()
+    @unwatched()
     def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
         """The launch plan for these values of the int placeholders.
 

@@ -1,28 +1,48 @@
-"""A `torch.fx.GraphModule` whose source goes when its code goes.
+"""A `torch.fx.GraphModule` whose source is written when it is first read, and goes when its code goes.
 
 In:  a module and a graph.
 Out: the GraphModule. Its generated source is in `linecache` as long as the code object of its forward lives.
 
     GraphModule(torch.nn.Module(), graph, class_name="Captured_f")
 
-torch.fx keeps the source of each generated forward in two tables, for tracebacks, until the process ends. A
-program that makes functions and drops them would grow without an end.
+A compiled graph reads no source: it only serves where the graph runs call by call. To write it takes a tenth
+of a capture. torch.fx keeps the source of each generated forward in two tables, for tracebacks, until the
+process ends. A program that makes functions and drops them would grow without an end.
 """
 
 from __future__ import annotations
 
 import linecache
 import weakref
+from typing import Any
 
 import torch.fx
 from torch.fx import graph_module
 from torch.fx.graph import PythonCode
 
+from codegen.kernel.watching import unwatched
+
+
+class _WrittenWhenRead:
+    """`forward` of a module whose source is not written yet."""
+
+    def __get__(self, module: GraphModule | None, cls: type) -> Any:
+        if module is None:
+            return self
+        module.write()
+        return module.forward
+
 
 class GraphModule(torch.fx.GraphModule):
     """A graph as a module, as in torch.fx."""
 
-    def recompile(self) -> PythonCode:
+    forward = _WrittenWhenRead()  # of a module's own class once it is written
+
+    def recompile(self) -> PythonCode | None:  # type: ignore[override]
+        """Write the source. The call of the constructor does not: it notes that there is a graph."""
+        if "_has_graph" not in vars(self):
+            vars(self)["_has_graph"] = True
+            return None
         generated = super().recompile()
         code = type(self).forward.__code__
         if code.co_filename.startswith(
@@ -31,6 +51,29 @@ class GraphModule(torch.fx.GraphModule):
             finalizer = weakref.finalize(code, _forget, graph_module._loader.eval_cache, code.co_filename)
             finalizer.atexit = False
         return generated
+
+    @property
+    def is_written(self) -> bool:
+        return not isinstance(type(self).forward, _WrittenWhenRead)
+
+    def write(self) -> None:
+        """Write the source if that was not done yet."""
+        if not self.is_written:
+            with unwatched():
+                self.recompile()
+
+    @property
+    def code(self) -> str:
+        self.write()
+        return super().code
+
+    def __str__(self) -> str:
+        self.write()
+        return super().__str__()
+
+    def __reduce__(self) -> Any:
+        self.write()
+        return super().__reduce__()
 
 
 def _forget(sources: dict[str, str], name: str) -> None:

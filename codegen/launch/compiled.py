@@ -10,10 +10,8 @@ Out: a `CompiledGraph`. It takes the placeholders of the graph and returns a tup
 
 from __future__ import annotations
 
-import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,6 +20,7 @@ from torch import fx
 
 from codegen.kernel import ir
 from codegen.kernel.program import ExternStep, KernelStep, Program, ViewStep
+from codegen.kernel.watching import unwatched
 from codegen.launch.direct_calls import callable_of, is_direct
 from codegen.launch.extern_program import extern_program
 from codegen.launch.jit import compile_kernels
@@ -151,26 +150,6 @@ class InInferenceMode:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.graph, name)
-
-
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """Compile without the frame hook of this thread and without garbage collection.
-
-    A compilation may start in the middle of the user's program, such as the first call of a backward. The
-    hook must not see its frames. The collector would visit the new objects again and again: a fifth of the
-    time.
-    """
-    set_callback = getattr(_capture, "set_callback", lambda callback, key: (None, None))
-    before = set_callback(None, None)
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-        set_callback(*before)
 
 
 @unwatched()
