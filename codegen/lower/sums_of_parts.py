@@ -15,7 +15,7 @@ element that eager adds to a zero is never -0.0: so zero is added here, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from itertools import pairwise
 from typing import Any
@@ -24,6 +24,7 @@ import torch
 from torch import fx
 
 from codegen.kernel.index_algebra import minus
+from codegen.kernel.records import dataclass
 from codegen.lower.joining import joined
 from codegen.lower.scalar_math import add
 from codegen.lower.tensor_expr import TensorExpr, fill, reshape
