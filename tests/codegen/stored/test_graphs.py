@@ -197,16 +197,31 @@ print(found, compiled, loss.item().hex(), [v.hex() for v in (*w.grad.flatten().t
 """
 
 
+def started(folder: Any) -> subprocess.Popen[str]:
+    environment = {**os.environ, "CAPTURE_CACHE_DIR": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def printed(process: subprocess.Popen[str]) -> list[str]:
+    """Graphs found, whether something was compiled, results."""
+    text, _ = process.communicate()
+    assert process.returncode == 0
+    return text.split(" ", 2)
+
+
 def test_a_second_process_compiles_nothing(tmp_path: Any) -> None:
-    lines = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "CAPTURE_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split(" ", 2)
-        for _ in range(2)
-    ]
-    assert lines[1][:2] == ["1", "False"]
-    assert lines[0][1] == "True" and lines[0][2] == lines[1][2]
+    first, second = printed(started(tmp_path)), printed(started(tmp_path))
+    assert second[:2] == ["1", "False"]
+    assert first[1] == "True" and first[2] == second[2]
+
+
+def test_processes_that_start_together_and_one_that_is_killed(tmp_path: Any) -> None:
+    killed, *others = [started(tmp_path) for _ in range(3)]
+    killed.kill()
+    killed.communicate()
+    results = [printed(process)[2] for process in others]
+    last = printed(started(tmp_path))
+    assert last[:2] == ["1", "False"]
+    assert results == [last[2]] * 2
