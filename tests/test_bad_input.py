@@ -142,7 +142,7 @@ def test_a_backend_that_fails_under_raise_on_error(backend):
     ("backend", "text"),
     [(one_too_many, "returned 2 outputs, the graph has 1"), (no_tuple, "returned Tensor, not a tuple")],
 )
-@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, print()][0]])
+@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, capture.graph_break()][0]])
 def test_a_backend_that_returns_something_else(backend, text, program):
     fast = capture.compile(program, backend=backend)
     for _ in range(2):
@@ -165,7 +165,7 @@ def writes(x):
 
 @pytest.mark.parametrize("hook", ["pep523", "settrace"])
 @pytest.mark.parametrize("settings", [{}, {"raise_on_error": True}])
-@pytest.mark.parametrize("program", [plus_one, writes, lambda x: [x + 1, print()][0]])
+@pytest.mark.parametrize("program", [plus_one, writes, lambda x: [x + 1, capture.graph_break()][0]])
 def test_a_foreign_callable_that_raises(program, settings, hook):
     fast = capture.compile(program, backend=fails_at_run_time, hook=hook)
     with capture.config.patch(**settings):
@@ -257,7 +257,7 @@ def ours(gm, example_inputs):
     return fails_at_run_time(gm, example_inputs)
 
 
-@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, print()][0]])
+@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, capture.graph_break()][0]])
 def test_a_callable_of_ours_that_raises(program):
     fast = capture.compile(program, backend=ours)
     with pytest.warns(capture.CaptureWarning, match="failed in backend 'ours'.*no such luck") as warned:

@@ -4,8 +4,8 @@ In:  the original code, the instruction to continue at, the kinds of the stack i
 Out: a code object that takes the stack items and locals as arguments, restores the stack and jumps to the
      instruction.
 
-    def f(x): print(x); return x + 1     with a graph break at print   ->
-    def f(x): <x on entry; jump>; [print(x);] return x + 1
+    def f(x): save(x); return x + 1     with a graph break at save   ->
+    def f(x): <x on entry; jump>; [save(x);] return x + 1
 
 The original instructions follow the prologue in the same order. So instruction i of the original is
 instruction `prologue + i` of the resume function, and a break in a resume function makes the next resume

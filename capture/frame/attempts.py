@@ -25,6 +25,7 @@ from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.config import config
 from capture.report.retry import (
     AssertionsAsBreaks,
+    CallsAsBreaks,
     NumbersChange,
     Retry,
     SizesAsNumbers,
@@ -80,6 +81,7 @@ class Attempts:
         )
         self.break_at_assertions = False
         self.unbacked = Allowed.by_settings(self.settings.fullgraph)
+        self.defers_calls = True
         self._expect_nothing()
 
     def _expect_nothing(self) -> None:
@@ -93,6 +95,7 @@ class Attempts:
                 break_at_assertions=self.break_at_assertions,
                 unbacked=self.unbacked,
                 has_to_pay=self.has_to_pay,
+                defers_calls=self.defers_calls,
             ),
             self.frame,
         )
@@ -164,6 +167,10 @@ class Attempts:
         self.unbacked = Allowed()
         self._expect_nothing()
 
+    def _without_deferred_calls(self, signal: Any, tx: RootTranslator) -> None:
+        self.defers_calls = False
+        self._expect_nothing()
+
     def _another_way(self, signal: Any, tx: RootTranslator) -> None:
         self._expect_nothing()
 
@@ -190,6 +197,7 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     NumbersChange: Attempts._with_symbols,
     AssertionsAsBreaks: Attempts._without_assertions,
     UnbackedAsBreaks: Attempts._without_unbacked,
+    CallsAsBreaks: Attempts._without_deferred_calls,
     UnexpectedWay: Attempts._another_way,
     StateMoved: Attempts._in_another_state,
     TooLong: Attempts._without_long_callee,
@@ -197,7 +205,7 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
 }
 
 #: signals that would come forever if they came twice
-ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, UnexpectedWay, StateMoved)
+ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, CallsAsBreaks, UnexpectedWay, StateMoved)
 
 
 def too_long(tx: RootTranslator) -> CodeType:

@@ -30,7 +30,7 @@ from capture.process.thread_state import ThreadState
 from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.counters import counters
-from capture.report.retry import StateMoved
+from capture.report.retry import CallsAsBreaks, StateMoved
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
@@ -89,6 +89,8 @@ def recipe_entry(
 def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: Any, guards: GuardSet) -> Any:
     """An entry that runs Python code around the graph."""
     assert capture.code is not None
+    if capture.code.deferred and capture.output.inputs.are_written() and getattr(graph, "may_fail", True):
+        raise CallsAsBreaks
     capture.code.on_failure = failure_handler(frame, capture, settings)
     code = frame_code.assemble(capture.code, graph, input_sources(capture))
     frame_filter.hide_from_torch_compile(code)

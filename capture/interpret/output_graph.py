@@ -61,6 +61,7 @@ class OutputGraph:
         break_at_assertions: bool = False,
         unbacked: Allowed = Allowed(),
         has_to_pay: bool = False,
+        defers_calls: bool = True,
     ) -> None:
         self.graph = new_graph()
         self.fake_mode = fake_mode()
@@ -70,7 +71,7 @@ class OutputGraph:
         self.inputs = Placeholders(self)
         self.operations = Operations(self)
         self.objects = ExistingObjects(self)
-        self.side_effects = SideEffects()
+        self.side_effects = SideEffects(defers_calls)
         self.assertions = Assertions(break_at_assertions)
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)

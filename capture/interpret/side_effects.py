@@ -2,7 +2,7 @@
 
 In:  `will_mutate(variable)` before an object changes; `store_attr` and `store_global` for stores.
 Out: bytecode that gives the real objects the state of their variables, in the order of their first changes.
-     Iterators over dicts come first.
+     Iterators over dicts come first, deferred calls (`deferred_calls.py`) last.
 
 The code builds all new values before it makes the first change, so it reads no half-changed object.
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.interpret.deferred_calls import DeferredCalls
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.class_lookup import lookup_type
@@ -45,24 +46,27 @@ def _held_before(owner: Any, name: str) -> Any:
 
 
 class SideEffects:
-    def __init__(self) -> None:
+    def __init__(self, defers_calls: bool = True) -> None:
         self._mutated: dict[int, Variable] = {}  # existing objects, in the order of their first changes
         self._before: dict[int, Any] = {}  # snapshots of these objects before the change
         self._watches: list[Watch] = []
         self._set_anew: set[tuple[int, str]] = set()
         self._registrations: list[Variable] = []  # handles of hooks, always made after the graph
         self.hooks_unknown_since: int | None = None  # the step at which a handle removed a hook
+        self._late = 0  # the number of tensors that are read behind the graph
+        self.deferred = DeferredCalls(defers_calls)
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
         #: stored attributes of the variables that have no `attributes` themselves
         self._attributes: dict[int, dict[str, Variable]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._mutated or self._globals or self._registrations)
+        return bool(self._mutated or self._globals or self._registrations or self.deferred)
 
     def change_count(self) -> int:
-        """The number of objects and globals changed so far, and of hooks registered."""
-        return len(self._mutated) + len(self._globals) + len(self._registrations)
+        """The number of objects and globals changed so far, of hooks registered, and of what runs late."""
+        changes = len(self._mutated) + len(self._globals) + len(self._registrations)
+        return changes + self._late + len(self.deferred)
 
     # --- recording ---
 
@@ -92,6 +96,10 @@ class SideEffects:
     def keep(self, watch: Watch) -> None:
         """Go on with the watch until the end of the translation."""
         self._watches.append(watch)
+
+    def note_late_read(self) -> None:
+        """A tensor is read behind the graph. The body of a transform can't do that."""
+        self._late += 1
 
     def register(self, handle: Variable) -> None:
         self._registrations.append(handle)
@@ -142,11 +150,13 @@ class SideEffects:
         return self._attributes.get(id(owner), {}).get(name)
 
     def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
+        self.deferred.check_unread(namespace)
         check_end(namespace.get(name))
         self._globals[id(namespace), name] = (namespace, value)
 
     def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
         """`held`: the global existed before the frame."""
+        self.deferred.check_unread(namespace)
         if held:
             check_end(namespace.get(name))
             self._globals[id(namespace), name] = (namespace, Deleted())
@@ -207,6 +217,7 @@ class SideEffects:
             code.build(value)
         for handle in self._registrations:
             code.build(handle)
+        self.deferred.build(code)
         for variable in mutated:
             self._apply(code, variable)
         code.lists_are_changed()

@@ -17,6 +17,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
@@ -216,6 +218,15 @@ class Translator:
             if translator.calls_module and translator is not self:
                 found += MODULE_CALL
         return tuple(found)
+
+    def places_with_globals(self) -> list[tuple[Place, dict[str, Any]]]:
+        """The same with the globals of their functions."""
+        found: list[tuple[Place, dict[str, Any]]] = []
+        for translator in [*self.chain()][::-1]:
+            found.append((place_of(translator.code, translator.current), translator.scope.globals))
+            if translator.calls_module and translator is not self:
+                found += [(place, vars(torch.nn.modules.module)) for place in MODULE_CALL]
+        return found
 
     def note_places(self, node: torch.fx.Node) -> None:
         """Write down where the node comes from."""

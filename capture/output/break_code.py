@@ -4,7 +4,7 @@ In:  the root translator, which stands before the instruction that breaks the gr
 Out: a `FrameCode`. Its body rebuilds the live values and runs the instruction in Python. Then a resume
      function runs the rest of the frame: the body returns it with its arguments as a `Continuation`.
 
-    y = x * 2; print(y); return y + 1    ->    y = graph_0(x)[0]; print(y); return
+    y = x * 2; save(y); return y + 1    ->    y = graph_0(x)[0]; save(y); return
                                                Continuation(resume_at_return, (y,))
 """
 
@@ -44,6 +44,7 @@ def code_for_break(tx: Translator, reason: str) -> FrameCode:
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
+    tx.output.side_effects.deferred.emit(code)
     _break(tx, code, reason in UNKNOWN_RESULT)
     return finish(tx, code)
 

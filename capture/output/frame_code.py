@@ -41,6 +41,7 @@ from guards.sources import Source
 if TYPE_CHECKING:
     import torch.fx
 
+    from capture.interpret.deferred_calls import DeferredCalls
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
 
@@ -61,6 +62,7 @@ class FrameCode:
     outputs: list[torch.fx.Node]
     slots: list[Source]
     conditions: list[int]  # numbers of the outputs that have to be true
+    deferred: DeferredCalls  # their conditions are asked before the graph runs
     draws: list[Draw]  # the code makes them before it calls the graph
     draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
@@ -74,6 +76,7 @@ def code_for_return(tx: Translator, value: Variable) -> FrameCode:
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
+    tx.output.side_effects.deferred.emit(code)
     code.load(value)
     code.return_value()
     return finish(tx, code)
@@ -91,6 +94,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         outputs,
         slots,
         conditions,
+        tx.output.side_effects.deferred,
         draws,
         draws,
         tx.output.inputs.new_parameters,
@@ -120,6 +124,8 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     code.begin(len(original.co_freevars))
     if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
         frame_code.draws_taken_back = []  # to read the state of the stream costs more than a small graph
+    refused = Label()
+    _ask_conditions(code, frame_code, refused)
     make_draws(code, frame_code.draws, bool(frame_code.draws_taken_back), code.load_source)
     make_parameters(code, frame_code.new_parameters, code.load_source)
     failed, eagerly = Label(), Label()
@@ -128,6 +134,9 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     place = len(code.instructions)  # of the body, before the code for failures
     if graph is not None:
         _take_over(code, frame_code, inputs, failed, eagerly)
+    if frame_code.deferred.conditions:
+        code.append(refused)
+        _run_eagerly(code, frame_code)
     names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(code.slots)))]
     results = [f"___out_{i}" for i in range(len(frame_code.outputs))] if graph is not None else []
     code.instructions[place:place] = without_dead_locals(frame_code.body, [*names, *results])
@@ -161,6 +170,16 @@ def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
         if name not in loaded:
             clearing.clear_local(name)
     return [*before, *clearing.instructions, *after]
+
+
+def _ask_conditions(code: _FrameAssembler, frame_code: FrameCode, refused: Label) -> None:
+    for condition, args in frame_code.deferred.conditions:
+        code.load_callable(condition)
+        for arg in args:
+            assert arg.source is not None
+            code.load_source(arg.source)
+        code.call(len(args))
+        code.jump_if_false(refused)
 
 
 def _call_graph(

@@ -30,6 +30,10 @@ class UnbackedAsBreaks(Retry):
     """A graph with unbacked symbols can't run twice: in the next attempt, each read of values breaks it."""
 
 
+class CallsAsBreaks(Retry):
+    """A graph that may raise after a write has deferred calls: in the next attempt, they break the graph."""
+
+
 class UnexpectedWay(Retry):
     """The frame did not reach the break that was expected: the next attempt expects none."""
 

@@ -9,6 +9,7 @@ The order of the list has no meaning.
 from __future__ import annotations
 
 import capture.variables.callables.cached_function
+import capture.variables.callables.deferred_rules
 import capture.variables.callables.rules
 import capture.variables.callables.searching_polyfills
 import capture.variables.callables.wrap

@@ -169,6 +169,17 @@ def loads_method(instruction: Instruction) -> bool:
     return instruction.name == "LOAD_METHOD"
 
 
+def end_of_with(instructions: Sequence[Instruction], handler: int) -> int | None:
+    """The index of the call of `__exit__` if the handler is the end of a `with` block, else None."""
+    following = handler + 1
+    return following if instructions[following].name == "WITH_EXCEPT_START" else None
+
+
+def only_reraises(instructions: Sequence[Instruction], handler: int) -> bool:
+    """Whether the handler does nothing but leave another handler and raise its exception again."""
+    return [instructions[handler + offset].name for offset in range(3)] == ["COPY", "POP_EXCEPT", "RERAISE"]
+
+
 def stored_local(item: Any) -> str | None:
     """The local that an instruction of new code stores, or None."""
     return str(item.arg) if isinstance(item, Instr) and item.name == "STORE_FAST" else None

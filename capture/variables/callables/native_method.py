@@ -58,6 +58,8 @@ def call_descriptor_method(
     if isinstance(owner, ExceptionVariable):
         return owner.call_native(tx, descriptor, rest, kwargs)
     if isinstance(owner, ObjectVariable):
+        if owner.base_value is None and descriptor in CALLS:
+            return CALLS[descriptor](tx, owner, *rest, **kwargs)
         if owner.base_value is None:
             raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
         return _call_on_base(tx, descriptor, owner, rest, kwargs)

@@ -1,6 +1,6 @@
 """Rules for callables of the standard library, and for functions that tell what the interpreter knows.
 
-In:  a call of `functools.partial`, `inspect.signature`, `sys.exc_info`, `print` and so on.
+In:  a call of `functools.partial`, `inspect.signature`, `sys.exc_info` and so on.
 Out: a variable, or a graph break where only Python can do it.
 """
 
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.builtin import describe_all
 from capture.variables.callables.function import BoundMethodVariable
 from capture.variables.callables.library import MAKERS, LibraryCallable
 from capture.variables.callables.partial import PartialVariable
@@ -118,11 +117,6 @@ def _clear_frames(tx: Interpreter, trace: Variable) -> Variable:
 @rule(torch._C._log_api_usage_once)
 def _no_effect(tx: Interpreter, *args: Variable) -> Variable:
     return NONE
-
-
-@rule(print)
-def _print(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    raise GraphBreak("builtin", name="print", value=describe_all(list(args)))
 
 
 @rule(object)

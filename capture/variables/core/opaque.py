@@ -1,4 +1,4 @@
-"""Opaque objects: the program can pass them around, but every operation on one breaks the graph.
+"""Opaque objects: the program can pass them around. Operations break the graph, but for methods with a rule.
 
 In:  an object, and the reason of the graph break.
 Out: an `OpaqueVariable`.
@@ -15,6 +15,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.makers import make
+from capture.variables.core.rules import lookup
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ class OpaqueVariable(Variable):
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        handler = lookup(lookup_type(type(self.value), name))
+        if handler is not None:
+            return handler(tx, self, *args, **kwargs)
         raise self.breaks()
 
     def unpack(self, tx: Interpreter) -> list[Variable]:

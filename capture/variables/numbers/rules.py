@@ -16,6 +16,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable, raise_type_error
 from capture.variables.core.rules import CALLS, rule
+from capture.variables.numbers import late_values
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.user_object import ObjectVariable
@@ -23,7 +24,7 @@ from capture.variables.operations.operators import binary_operator, user_operato
 from capture.variables.tensors.numpy_array import NumpyVariable, operation
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.text.size_text import is_open, text_of
-from capture.variables.text.strings import format_value, to_repr, to_text
+from capture.variables.text.strings import format_value, text_shown, to_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,12 +50,16 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
             args = (text, *args[1:])
         if len(args) == 1 and isinstance(args[0], ObjectVariable):
             return of_object(tx, args[0])
-        computed = compute(cls, list(args)) if len(args) == 1 else None
+        computed = _computed(cls, list(args)) if len(args) == 1 else None
         if computed is not None:
             return computed
         return fold(cls, _known(args), kwargs)
 
     return make
+
+
+def _computed(function: Callable[..., object], args: list[Variable]) -> Variable | None:
+    return compute(function, args) or late_values.compute(function, args)
 
 
 def _known(args: Sequence[Variable]) -> list[Variable]:
@@ -87,7 +92,7 @@ def _abs(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable):
         result = value.dunder(tx, "__abs__", [])
         return result or raise_type_error(f"bad operand type for abs(): '{value.cls.__name__}'")
-    return compute(abs, [value]) or fold(abs, [value], {})
+    return _computed(abs, [value]) or fold(abs, [value], {})
 
 
 @rule(pow)
@@ -107,7 +112,7 @@ def _round(tx: Interpreter, value: Variable, digits: Variable | None = None) -> 
     if isinstance(value, TensorVariable):
         raise GraphBreak("builtin", name="round", value=value)
     args = _known([value] if digits is None else [value, digits])
-    return compute(round, args) or fold(round, args, {})
+    return _computed(round, args) or fold(round, args, {})
 
 
 @rule(divmod)
@@ -127,12 +132,12 @@ def _str(
 ) -> Variable:
     if rest or kwargs:
         return fold(str, [value, *rest], kwargs)
-    return text_of(tx, str, [value]) if is_open(tx, value) else ConstantVariable(to_text(tx, value))
+    return text_of(tx, str, [value]) if is_open(tx, value) else text_shown(tx, value)
 
 
 @rule(repr)
 def _repr(tx: Interpreter, value: Variable) -> Variable:
-    return text_of(tx, repr, [value]) if is_open(tx, value) else ConstantVariable(to_repr(tx, value))
+    return text_of(tx, repr, [value]) if is_open(tx, value) else text_shown(tx, value, to_repr)
 
 
 @rule(format)

@@ -1,7 +1,8 @@
 """Numbers that the program reads from tensors, kept in the graph.
 
 In:  `x.item()`, `x.tolist()`, `int(x)`, `float(x)` or `bool(x)`, if the settings allow it.
-Out: an unbacked `SymbolicVariable`, or a list of such. None if Python has to read the number.
+Out: an unbacked `SymbolicVariable`, or a list of such. Where the settings do not allow it, a `LateVariable`.
+     None if Python has to read the number.
 
     n = x.item(); y * n   ->   item = x.item(); y * item
 """
@@ -18,6 +19,7 @@ from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers import late_values
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
@@ -32,8 +34,10 @@ def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable
     """Captures a method of a tensor that reads its values. None if Python has to read them."""
     rule = RULES.get(name)
     plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
-    if rule is None or args or not plain or not tx.output.unbacked.allowed.scalars:
+    if rule is None or args or not plain:
         return None
+    if not tx.output.unbacked.allowed.scalars:
+        return late_values.read_number(tx, name, tensor) if name in late_values.CONVERSIONS else None
     if tensor.fake.device.type != "cpu" or tensor.fake.dtype not in DTYPES:
         return None
     return rule(tx, tensor)

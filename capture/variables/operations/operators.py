@@ -39,7 +39,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import STRING_METHODS, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_python
-from capture.variables.numbers import graph_float, max_min
+from capture.variables.numbers import graph_float, late_values, max_min
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
@@ -92,7 +92,7 @@ def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
         return result or raise_type_error(f"bad operand type for unary {symbol}: '{value.cls.__name__}'")
     if isinstance(value, GraphFloatVariable):
         return graph_float.operate(tx, symbol, function, [value])
-    return compute(function, [value]) or fold(function, [value], {})
+    return compute(function, [value]) or late_values.compute(function, [value]) or fold(function, [value], {})
 
 
 def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -112,7 +112,7 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):
         return graph_float.operate(tx, symbol, function, [left, right])
-    computed = compute(function, [left, right])
+    computed = compute(function, [left, right]) or late_values.compute(function, [left, right])
     if computed is not None:
         return computed
     rule = _container_rule(symbol, left, right)

@@ -33,8 +33,9 @@ from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.iterators.iterator import IteratorVariable
 from capture.variables.iterators.rules import next_item
-from capture.variables.numbers import graph_float
+from capture.variables.numbers import graph_float, late_values
 from capture.variables.numbers.arithmetic import compute, is_number
+from capture.variables.numbers.late_values import LateVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.class_dict import ClassDictVariable
 from capture.variables.objects.native_base import plain_operand
@@ -81,6 +82,13 @@ def _compare_dtypes(tx: Interpreter, symbol: str, left: Variable, right: Variabl
 
 def _compare_graph_floats(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+
+
+def _compare_late(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    result = late_values.compute(COMPARISONS[symbol], [left, right])
+    if result is None:
+        raise GraphBreak("compare", name=symbol, value=left)
+    return result
 
 
 def _compare_dicts(tx: Interpreter, symbol: str, left: Any, right: Any) -> Variable:
@@ -222,6 +230,7 @@ RULES: list[tuple[Applies, Rule]] = [
     (_either(ObjectVariable), _user_compare),
     (_either(TensorVariable), _compare_tensors),
     (lambda _, left, right: graph_float.is_among((left, right)), _compare_graph_floats),
+    (_either(LateVariable), _compare_late),
 ]
 #: Then those for values in place of their proxies and views.
 PLAIN_RULES: list[tuple[Applies, Rule]] = [

@@ -4,17 +4,19 @@ In:  a Python function that returns a text, and its arguments. Some arguments ar
 Out: a constant if no argument is symbolic, otherwise a `SizeTextVariable`. The sizes stay symbolic until the
      program looks at the characters. An existing text that had several values is a `ChangingText`.
 
-    message = f"{x.shape}"; print(message)   ->   x.shape stays symbolic: the graph breaks at print, and
-                                                  bytecode makes the text there
+    message = f"{x.shape}"; print(message)   ->   x.shape stays symbolic: bytecode makes the text behind the
+                                                  graph
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.sequence import SizeVariable, holds_symbols
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold
+from capture.variables.numbers import late_values
 from capture.variables.numbers.symbolic import is_symbolic
 from guards.kinds.constants import ConstantGuard
 
@@ -100,15 +102,20 @@ class ChangingText(SizeTextVariable):
 
 
 def is_open(tx: Interpreter, value: Variable) -> bool:
-    """Whether the value is a symbolic number, or a shape or text that contains one."""
+    """Whether the value is a symbolic number or a late one, or a shape or text that contains one."""
     value = realize(value)
     if isinstance(value, SizeVariable):
         return holds_symbols(tx, value)
-    return isinstance(value, SizeTextVariable) or is_symbolic(value)
+    return isinstance(value, SizeTextVariable) or is_symbolic(value) or late_values.is_late(value)
 
 
 def text_of(tx: Interpreter, function: Callable[..., str], operands: list[Variable]) -> Variable:
     """`function(*operands)`. Each operand is a constant or `is_open`."""
+    if late_values.is_among(operands):
+        late = late_values.made(function, operands)
+        if late is None:
+            raise GraphBreak("builtin", name=function.__name__, value=operands[0])
+        return late
     if any(is_open(tx, operand) for operand in operands):
         return SizeTextVariable(function, operands)
     return fold(function, operands, {})

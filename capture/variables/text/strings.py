@@ -12,6 +12,8 @@ import operator
 import string
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import BoundMethodVariable, UserFunctionVariable
@@ -26,10 +28,12 @@ from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error, refusal, string_method
 from capture.variables.core.exception import ExceptionVariable, raise_python
+from capture.variables.numbers import late_values
 from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.text.size_text import is_open, text_of
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.text.size_text import is_open, joined, text_of
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -208,15 +212,31 @@ def _text_of_set(tx: Interpreter, value: Any) -> object:
     return _Text(f"{{{items}}}" if value.cls is set else f"{value.cls.__name__}({{{items}}})")
 
 
+def text_shown(
+    tx: Interpreter, value: Variable, text: Callable[[Interpreter, Variable], str] = to_text
+) -> Variable:
+    """`str(value)` or `repr(value)`, which are the same for a tensor."""
+    late = late_values.read_text(tx, value) if isinstance(value, TensorVariable) else None
+    return late or ConstantVariable(text(tx, value))
+
+
+def _formatted_number(tx: Interpreter, value: Variable) -> Variable | None:
+    """The number that a 0-d tensor hands its format specification to."""
+    if not isinstance(value, TensorVariable) or value.python_type() is not torch.Tensor or value.fake.ndim:
+        return None
+    return late_values.read_number(tx, "item", value)
+
+
 def format_value(tx: Interpreter, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion (0: none, 1: str, 2: repr, 3: ascii)."""
+    value = (_formatted_number(tx, value) if conversion == 0 else None) or value
     if is_open(tx, value) and (spec is None or spec.is_constant()):
         shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
         return text_of(tx, format, [shown, spec or ConstantVariable("")])
     if conversion == 1:
-        value = ConstantVariable(to_text(tx, value))
+        value = text_shown(tx, value)
     elif conversion == 2:
-        value = ConstantVariable(to_repr(tx, value))
+        value = text_shown(tx, value, to_repr)
     elif conversion == 3:
         value = ConstantVariable(ascii(_printable(tx, value)))
     elif isinstance(value, ObjectVariable) and value.has_class_attribute("__format__", below=object):
@@ -231,8 +251,8 @@ def format_value(tx: Interpreter, value: Variable, conversion: int, spec: Variab
     elif not value.is_constant():
         if spec is not None and spec.as_constant():
             raise GraphBreak("builtin", name="format", value=value)
-        return ConstantVariable(to_text(tx, value))
-    return fold(format, [value, spec or ConstantVariable("")], {})
+        return text_shown(tx, value)
+    return text_of(tx, format, [value, spec or ConstantVariable("")])
 
 
 def is_empty(spec: Variable | None) -> bool:
@@ -253,7 +273,7 @@ def format_template(
     """`template.format(*args, **kwargs)`, field by field, as string.Formatter does it."""
     fields = _Fields(tx, args, kwargs)
     try:
-        return ConstantVariable(fields.fill(template, 2))
+        return fields.fill(template, 2)
     except (ValueError, IndexError, KeyError) as error:
         raise raise_python(error) from None
 
@@ -284,22 +304,20 @@ class _Fields:
         self.kwargs = kwargs
         self.automatic: int | None = None
 
-    def fill(self, template: str, depth: int) -> str:
+    def fill(self, template: str, depth: int) -> Variable:
         if depth < 0:
             raise ValueError("Max string recursion exceeded")
-        parts = []
+        parts: list[Variable] = []
         for literal, name, spec, conversion in string.Formatter().parse(template):
-            parts.append(literal)
+            parts.append(ConstantVariable(literal))
             if name is None:
                 continue
             if conversion is not None and conversion not in CONVERSIONS:
                 raise ValueError(f"Unknown conversion specifier {conversion}")
             value = self.find(name)
-            inner = ConstantVariable(self.fill(spec or "", depth - 1))
-            text = format_value(self.tx, value, CONVERSIONS.get(conversion or "", 0), inner).as_constant()
-            assert isinstance(text, str)
-            parts.append(text)
-        return "".join(parts)
+            inner = self.fill(spec or "", depth - 1)
+            parts.append(format_value(self.tx, value, CONVERSIONS.get(conversion or "", 0), inner))
+        return text_of(self.tx, joined, parts)
 
     def find(self, name: str) -> Variable:
         first, rest = _string.formatter_field_name_split(name)
@@ -337,11 +355,18 @@ def _percent_format(
 ) -> Variable:
     """`template % values`. Of an object that is no constant, only the texts for `%s` and `%r` are known."""
     (values,) = args
+    items = values.unpack(tx) if type(values) is TupleVariable else [values]
+    if late_values.is_among(items):
+        return text_of(tx, _percent, [ConstantVariable(template), *items])
     if type(values) is TupleVariable:
         shown: Variable = TupleVariable([_shown(tx, v) for v in values.unpack(tx)])
     else:
         shown = _shown(tx, values)
     return fold(operator.mod, [ConstantVariable(template), shown], {})
+
+
+def _percent(template: Any, *values: Any) -> Any:
+    return template % values
 
 
 class _Shown(Variable):

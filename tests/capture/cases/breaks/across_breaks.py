@@ -10,7 +10,7 @@ from collections import defaultdict, deque, namedtuple
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class P:
@@ -87,7 +87,7 @@ def dict_alias(x):
     p = P()
     d = p.__dict__
     y = x + 1
-    print("b")
+    show("b")
     d["c"] = 3
     d["_v"] = x
     return p.c, p.v + y
@@ -97,7 +97,7 @@ def dict_alias(x):
 def dict_alias_arg(x, p):
     d = p.__dict__
     y = x + 1
-    print("b")
+    show("b")
     p.q = 5
     d["c"] = 3
     return d["q"], p.c, y * 2
@@ -113,7 +113,7 @@ def subs2(x):
     n = OvNT(x, 2)
     a = d
     y = x + 1
-    print("b")
+    show("b")
     a["z"] = y
     q.append(5)
     q.append(6)
@@ -134,7 +134,7 @@ def iterators(x):
     r = iter(range(5))
     next(r)
     y = x + 1
-    print("b")
+    show("b")
     return list(it)[0] * y, list(di), list(en), [a for a, _ in z], list(m), list(r)
 
 
@@ -144,7 +144,7 @@ def dictiter_mut(x):
     it = iter(d)
     next(it)
     y = x + 1
-    print("b")
+    show("b")
     d["c"] = 3
     try:
         next(it)
@@ -156,7 +156,7 @@ def dictiter_mut(x):
 def loop_break(x):
     out = []
     for k, v in {"a": 1, "b": 2}.items():
-        print(k)
+        show(k)
         out.append(x * v)
     return out
 
@@ -165,7 +165,7 @@ def loop_break(x):
 def loop_set_break(x):
     t = 0
     for v in {1, 2, 3}:
-        print(v)
+        show(v)
         t = t + x * v
     return t
 
@@ -175,7 +175,7 @@ def loop_deque_break(x):
     t = 0
     q = deque([1, 2, 3])
     for v in q:
-        print(v)
+        show(v)
         t = t + x * v
     return t, q
 
@@ -186,7 +186,7 @@ def alias_break(x):
     b = {"a": a, "b": a}
     c = (a, b)
     y = x + 1
-    print("b")
+    show("b")
     a.append(y)
     return b, c[0] is b["a"], b["a"] is b["b"]
 
@@ -198,7 +198,7 @@ def cycle_break(x):
     a.b = b
     b.a = a
     y = x + 1
-    print("b")
+    show("b")
     return a.b.a is a, y
 
 
@@ -207,7 +207,7 @@ def partial_break(x):
     f = functools.partial(lambda a, b, c=1: a + b * c, x, c=2)
     f.attr = 5
     y = x + 1
-    print("b")
+    show("b")
     return f(y), f.attr
 
 
@@ -223,7 +223,7 @@ def nested_fn_break(x):
 
     f.tag = "t"
     y = f(x)
-    print("b")
+    show("b")
     z = f(y)
     return z, n, f.tag, f.__defaults__
 
@@ -236,7 +236,7 @@ def method_break(x):
     app = l.append
     g = [].__len__
     y = x + 1
-    print("b")
+    show("b")
     app(y)
     return l, m.__name__, g()
 
@@ -249,7 +249,7 @@ def gen_break(x):
 
     it = g()
     a = next(it)
-    print("b")
+    show("b")
     return a, [v for v in it]
 
 
@@ -265,7 +265,7 @@ def slices_break(x):
     by = b"a"
     fs = frozenset([1])
     y = x + 1
-    print("b")
+    show("b")
     return x[s], list(r), sz, dt, e.act(y), el, c, by, fs
 
 
@@ -274,7 +274,7 @@ def nested_mut_break(x, l, d):
     l[1].append(x + 1)
     d["a"]["c"] = l
     l.append(d["a"])
-    print("b")
+    show("b")
     d["a"]["b"] = 9
     l[0] = x * 2
     return len(l), d["a"] is l[2]
@@ -294,7 +294,7 @@ def exc_state(x):
         l.append(x + 1)
         raise ValueError("q")
     except ValueError as e:
-        print("b")
+        show("b")
         l.append(str(e))
     return l
 
@@ -312,7 +312,7 @@ def with_break(x):
 
     with cm() as v:
         y = x + v
-        print("b")
+        show("b")
         z = y * 2
     return z, class_log
 
@@ -321,7 +321,7 @@ def with_break(x):
 def enum_dict_break(x):
     d = {E.A: x}
     y = d[E.A] + 1
-    print("b")
+    show("b")
     return d[E.A] * y
 
 
@@ -329,7 +329,7 @@ def enum_dict_break(x):
 def dc_break(x):
     d = DC(x)
     e = dataclasses.replace(d, b=3)
-    print("b")
+    show("b")
     return d.a + e.b, d == d, e
 
 
@@ -346,7 +346,7 @@ def copy_break(x):
     m = copy.deepcopy([[1]])
     n = copy.copy(l)
     y = x + 1
-    print("b")
+    show("b")
     n[0].append(2)
     return l, m, n[0] is l[0], y
 
@@ -354,7 +354,7 @@ def copy_break(x):
 @case(ops=1)
 def star_break(x):
     def f(*a, **k):
-        print("b")
+        show("b")
         return a, k
 
     return f(x + 1, *[1, 2], z=3, **{"q": x})
@@ -366,7 +366,7 @@ def cell_break(x):
     for i in range(3):
         cells.append(lambda i=i: x + i)
     y = cells[1]()
-    print("b")
+    show("b")
     return cells[2]() + y
 
 
@@ -374,7 +374,7 @@ def cell_break(x):
 def weird_keys(x):
     d = {(1, "a"): x, None: 1, 1.5: 2, True: 3, E.A: 4, int: 5, b"k": 6, frozenset([1]): 7, slice: 8}
     y = d[1, "a"] + 1
-    print("b")
+    show("b")
     return list(d), y, d[frozenset([1])]
 
 
@@ -386,7 +386,7 @@ def set_obj(x):
     a, b = P(), P()
     s = {a, b}
     y = x + 1
-    print("b")
+    show("b")
     return a in s, P() in s, len(s), y
 
 
@@ -395,7 +395,7 @@ def tensor_dict_break(x):
     d = {x: 1}
     y = x + 1
     d[y] = 2
-    print("b")
+    show("b")
     return d[x], d[y], y in d
 
 
@@ -405,5 +405,5 @@ def str_build(x):
     for i in range(3):
         s += f"{i}:{x.shape[0]},"
     y = x + 1
-    print(s)
+    show(s)
     return s, y

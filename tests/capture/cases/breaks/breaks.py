@@ -11,11 +11,11 @@ import time
 import torch
 
 import capture
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def say(*args):
-    print(*args)
+    show(*args)
 
 
 @case(2, 2)
@@ -36,20 +36,20 @@ def two_breaks(x):
 
 @case(1, 1)
 def break_first(x):
-    print("first")
+    show("first")
     return x + 1
 
 
 @case(1, 1)
 def break_last(x):
     y = x + 1
-    print("last")
+    show("last")
     return y
 
 
 @case(0, 0)
 def only_print(x):
-    print("nothing else")
+    show("nothing else")
     return x
 
 
@@ -69,7 +69,7 @@ def break_in_while(x):
         i += 1
         if i == 3:
             break
-        print(i)
+        show(i)
     return x
 
 
@@ -79,7 +79,7 @@ def break_in_nested_loops(x):
         for j in range(2):
             if i == 1 and j == 0:
                 x = x + 1
-                print(i, j)
+                show(i, j)
     return x * 2
 
 
@@ -87,7 +87,7 @@ def break_in_nested_loops(x):
 def break_in_if(x):
     y = x + 1
     if y.shape[0] == 3:
-        print("three")
+        show("three")
         y = y * 2
     else:
         y = y * 3
@@ -98,7 +98,7 @@ def break_in_if(x):
 def break_in_with_nullcontext(x):
     with contextlib.nullcontext():
         y = x + 1
-        print("inside")
+        show("inside")
         y = y * 2
     return y
 
@@ -121,7 +121,7 @@ def break_in_user_with(x):
     log = []
     with Quiet(log):
         y = x + 1
-        print(log)
+        show(log)
         y = y * 2
     return y, log
 
@@ -132,7 +132,7 @@ def break_in_nested_with(x):
     with Quiet(log), torch.no_grad():
         with Quiet(log):
             y = x + 1
-            print("deep", torch.is_grad_enabled())
+            show("deep", torch.is_grad_enabled())
         z = y * 2
     return z, log, torch.is_grad_enabled()
 
@@ -142,7 +142,7 @@ def exception_after_break_in_with(x):
     log = []
     with Quiet(log):
         y = x + 1
-        print("raise next")
+        show("raise next")
         raise KeyError("x")
     return y * 2, log
 
@@ -151,7 +151,7 @@ def exception_after_break_in_with(x):
 def break_in_try_body(x):
     try:
         y = x + 1
-        print("body")
+        show("body")
         y = y * 2
     except ValueError:
         y = x
@@ -164,7 +164,7 @@ def break_in_try_body(x):
 def break_then_raise_in_try(x):
     try:
         y = x + 1
-        print("body")
+        show("body")
         raise ValueError("v")
     except ValueError as error:
         y = y * len(str(error))
@@ -186,7 +186,7 @@ def break_in_handler(x):
         {}["k"]
     except KeyError as error:
         y = x + 1
-        print("handler", error, sys.exc_info()[0].__name__)
+        show("handler", error, sys.exc_info()[0].__name__)
         y = y * 2
     return y
 
@@ -196,7 +196,7 @@ def break_in_finally_block(x):
     try:
         y = x + 1
     finally:
-        print("finally")
+        show("finally")
         y = y * 2
     return y
 
@@ -207,7 +207,7 @@ def finally_after_return_in_try(x):
         try:
             return v + 1
         finally:
-            print("leaving")
+            show("leaving")
 
     return inner(x) * 2
 
@@ -221,7 +221,7 @@ def break_in_comprehension(x):
 def break_in_generator(x):
     def numbers():
         yield 1
-        print("between")
+        show("between")
         yield 2
 
     return x * sum(numbers())
@@ -236,7 +236,7 @@ def break_while_generator_lives(x):
 
     g = numbers()
     y = x + next(g)
-    print("alive")
+    show("alive")
     return y + next(g), list(g)
 
 
@@ -258,7 +258,7 @@ def break_inside_contextmanager_block(x):
     log = []
     with managed(log) as k:
         y = x * k
-        print("in block")
+        show("in block")
         y = y + 1
     return y, log
 
@@ -279,13 +279,13 @@ def break_in_called_function(x):
 
 def prints_inside(x):
     y = x * 2
-    print("callee")
+    show("callee")
     return y
 
 
 @case(2, 2)
 def break_in_argument(x):
-    return torch.add(x + 1, (print("arg"), 2)[1])
+    return torch.add(x + 1, (show("arg"), 2)[1])
 
 
 @case(2, 2)
@@ -304,7 +304,7 @@ def break_in_call_arguments(x):
 @case(2, 2)
 def break_keeps_locals(x):
     a, b, (c, d), e = 1, [2], (3, {"k": 4}), x + 1
-    print("locals")
+    show("locals")
     b.append(a)
     d["z"] = c
     return e * 2, a, b, c, d
@@ -315,7 +315,7 @@ def break_keeps_identity(x):
     shared = [1]
     pair = (shared, shared)
     y = x + 1
-    print("identity")
+    show("identity")
     shared.append(2)
     return y * 2, pair[0] is pair[1], pair
 
@@ -330,7 +330,7 @@ def break_with_cells(x):
         return total
 
     y = x + add(2)
-    print("cell", total)
+    show("cell", total)
     return y * add(3), total
 
 
@@ -339,18 +339,18 @@ def break_inside_closure_user(x):
     k = 2
     f = lambda v: v * k  # noqa: E731
     y = f(x)
-    print("closure")
+    show("closure")
     k = 3
     return f(y)
 
 
 @case(2, 2)
 def print_order_is_kept(x):
-    print("a", x.shape)
+    show("a", x.shape)
     y = x + 1
-    print("b", y.shape)
+    show("b", y.shape)
     z = y * 2
-    print("c", z.shape)
+    show("c", z.shape)
     return z
 
 
@@ -359,7 +359,7 @@ def deleted_before_break(x):
     big = [1] * 3
     y = x + len(big)
     del big
-    print("gone")
+    show("gone")
     return y
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from tests.capture.cases.language.language import Manager
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(2, 2)
 def break_print(x):
     y = x + 1
-    print("shape", y.shape)
+    show("shape", y.shape)
     return y * 2
 
 
@@ -25,7 +25,7 @@ def break_item(x):
 def break_in_for(x):
     for i in range(3):
         x = x + i
-        print("i", i)
+        show("i", i)
     return x * 2
 
 
@@ -33,9 +33,9 @@ def break_in_for(x):
 def break_in_with(x):
     with torch.no_grad():
         y = x + 1
-        print(torch.is_grad_enabled())
+        show(torch.is_grad_enabled())
         z = y * 2
-    print(torch.is_grad_enabled())
+    show(torch.is_grad_enabled())
     return z + 1
 
 
@@ -43,11 +43,11 @@ def break_in_with(x):
 def break_in_try(x):
     try:
         y = x + 1
-        print("in try")
+        show("in try")
         int("no number")
     except ValueError as error:
         y = x - 1
-        print("caught", type(error).__name__, error)
+        show("caught", type(error).__name__, error)
     return y * 2
 
 
@@ -56,7 +56,7 @@ def break_in_except(x):
     try:
         raise ValueError("a")
     except ValueError as e:
-        print("handling", e)
+        show("handling", e)
         y = x + 1
     return y * 2
 
@@ -66,13 +66,13 @@ def break_in_finally(x):
     try:
         y = x + 1
     finally:
-        print("finally")
+        show("finally")
     return y * 3
 
 
 @case(None, None)
 def break_with_stack(x):
-    return torch.add(x + 1, (print("mid"), x * 2)[1]) + [1, 2, (print("again"), 3)[1]][2]
+    return torch.add(x + 1, (show("mid"), x * 2)[1]) + [1, 2, (show("again"), 3)[1]][2]
 
 
 @case(None, None)
@@ -95,7 +95,7 @@ def data_while(x):
 @case(None, None)
 def break_nested_call(x):
     def inner(v):
-        print("inner")
+        show("inner")
         return v * 2
 
     y = x + 1
@@ -113,9 +113,9 @@ def break_with_closure_cells(x):
         return v + count
 
     y = bump(x)
-    print("count", count)
+    show("count", count)
     z = bump(y)
-    print("count", count)
+    show("count", count)
     return z, count
 
 
@@ -123,7 +123,7 @@ def break_with_closure_cells(x):
 def break_side_effects_before(x):
     seen = []
     seen.append(1)
-    print(seen)
+    show(seen)
     seen.append(2)
     return x + len(seen), seen
 
@@ -145,7 +145,7 @@ def raises_shape_mismatch(x):
 def generator_iteration_break(x):
     def numbers():
         for i in range(3):
-            print("yield", i)
+            show("yield", i)
             yield i
 
     for n in numbers():
@@ -159,7 +159,7 @@ def user_exit_on_break_error(x):
     try:
         with Manager(log):
             y = x + 1
-            print("inside")
+            show("inside")
             raise KeyError("lost")
     except KeyError:
         y = x * 5

@@ -8,11 +8,11 @@ import traceback
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def tell(*args):
-    print(*args)
+    show(*args)
     return None
 
 

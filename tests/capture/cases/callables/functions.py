@@ -7,7 +7,7 @@ import functools
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def existing(v):
@@ -286,7 +286,7 @@ def defaults_replaced_across_a_break(x):
     keywords = scaled.__kwdefaults__
     scaled.__defaults__ = None
     x = x + 1
-    print("break")
+    show("break")
     keywords["plus"] = 9
     try:
         return scaled(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class Subclass(dict):
@@ -51,7 +51,7 @@ def walk_broken_by_python(x, d):
     out = []
     for value in d.values():
         d["b"] += 10
-        print("break")
+        show("break")
         d["b"] += 100
         out.append(value)
     return x + 1, out
@@ -61,7 +61,7 @@ def enumerated_behind_a_break(x, d):
     pairs = enumerate(d.values())
     d["b"] = 7
     first = next(pairs)
-    print("break")
+    show("break")
     d["b"] = 8
     return x + 1, first, list(pairs)
 
@@ -70,7 +70,7 @@ def key_added_then_walked(x, d):
     d["z"] = 1
     out = []
     for value in d.values():
-        print("break")
+        show("break")
         d["z"] += 1
         out.append(value)
     return x + 1, out
@@ -130,7 +130,7 @@ def attributes_written_around_a_break(x, o):
     out = []
     for value in vars(o).values():
         o.b += 10
-        print("break")
+        show("break")
         o.b += 100
         out.append(value)
     return x + 1, out
@@ -141,7 +141,7 @@ def attribute_added_then_walked(x, o):
     o.c = 10
     out = []
     for value in vars(o).values():
-        print("break")
+        show("break")
         o.b += 1
         out.append(value)
     return x + 1, out

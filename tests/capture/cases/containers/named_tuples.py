@@ -7,7 +7,7 @@ import typing
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -91,5 +91,5 @@ def refused_fields(x):
 @case(2, 2)
 def made_by_its_own_make_in_front_of_a_break(x):
     made = Derived._make([x + 1, 2])
-    print("a break")
+    show("a break")
     return made, made.b * 2

@@ -6,7 +6,7 @@ import collections
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 torch.manual_seed(0)
 NET = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
@@ -29,7 +29,7 @@ def attributes_of_an_ordered_dict(x):
 def attributes_of_an_ordered_dict_behind_a_break(x):
     o = collections.OrderedDict(a=1)
     o.tag = x * 2
-    print("broken")
+    show("broken")
     return o["a"], o.tag + 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
 
@@ -125,7 +125,7 @@ def behind_a_break(x):
     w = {8, 0, 16}
     w.discard(8)
     y = x + 1
-    print("broken")
+    show("broken")
     v.update([16, 24])
     w.add(24)
     return y, list(s), list(t), list(u), list(v), list(w), list(frozenset(u)), s.pop() in t
@@ -135,6 +135,6 @@ def behind_a_break(x):
 def a_set_behind_a_break_is_made_anew_each_time(x):
     s = {8, 0, 16, 24, 32}
     y = x + 1
-    print("broken")
+    show("broken")
     s.add(len(s))
     return y, s

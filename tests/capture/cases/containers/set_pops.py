@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def small():
@@ -79,7 +79,7 @@ def made_in_front_of_a_break(x):
     s.pop()
     s.add(1)
     y = x + 1
-    print("a break")
+    show("a break")
     return y, s.pop(), s.pop()
 
 
@@ -87,7 +87,7 @@ def made_in_front_of_a_break(x):
 def given_in_front_of_a_break(x, s):
     a = s.pop()
     y = x + a
-    print("a break")
+    show("a break")
     s.add(a)
     return y, s.pop(), list(s)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class Holder:
@@ -94,7 +94,7 @@ def pairs_across_breaks(x):
     pairs, kept = enumerate(d.items()), d.values()
     values = iter(kept)
     first = next(pairs), next(values)
-    print("break")
+    show("break")
     second = next(pairs), next(values)
     d["c"] = 10
     return x + second[1], first, second, list(pairs), list(values)
@@ -103,6 +103,6 @@ def pairs_across_breaks(x):
 @case(1, 1, lambda: (torch.ones(2), Holder()))
 def attributes_across_a_break(x, o):
     values = iter(vars(o).values())
-    print("break")
+    show("break")
     o.b = 5
     return x + next(values), list(values)

@@ -6,7 +6,7 @@ import collections
 import itertools
 import types
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 1)
@@ -50,7 +50,7 @@ def half_done_iterators_behind_a_break(x):
     made = [iter(d), reversed(d), iter("abc"), reversed("abc"), iter({1, 2, 3}), reversed(d.items())]
     for iterator in made:
         next(iterator)
-    print("broken")
+    show("broken")
     return x + 1, [(type(iterator).__name__, list(iterator)) for iterator in made]
 
 

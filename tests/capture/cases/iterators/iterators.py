@@ -8,7 +8,7 @@ import operator
 import torch
 
 import capture
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 1)
@@ -72,7 +72,7 @@ def range_and_slice_arguments(x, r, s):
 def iterators_cross_a_break(x):
     z, e, m = zip([1, 2, 3], "abc"), enumerate("xyz"), map(lambda v: v * 2, [1, 2])
     y = x + next(z)[0] + next(e)[0] if False else x + (next(z)[0] + next(e)[0] + next(m))
-    print("break")
+    show("break")
     return y * 2, list(z), list(e), list(m)
 
 

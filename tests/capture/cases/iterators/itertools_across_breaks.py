@@ -8,7 +8,7 @@ import operator
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def by_kind():
@@ -42,7 +42,7 @@ def by_kind():
 def none_read(x):
     made = by_kind()
     y = x + 1
-    print("a break")
+    show("a break")
     return y + 1, [(name, type(it).__name__, list(it)) for name, it in made]
 
 
@@ -51,7 +51,7 @@ def one_read(x):
     made = by_kind()
     first = [next(it) for _, it in made]
     y = x + 1
-    print("a break")
+    show("a break")
     return y + 1, first, [(name, type(it).__name__, list(it)) for name, it in made]
 
 
@@ -60,7 +60,7 @@ def two_read(x):
     made = by_kind()
     first = [(next(it, None), next(it, None)) for _, it in made]
     y = x + 1
-    print("a break")
+    show("a break")
     return y + 1, first, [(name, list(it)) for name, it in made]
 
 
@@ -69,7 +69,7 @@ def all_read(x):
     made = by_kind()
     read = [list(it) for _, it in made]
     y = x + 1
-    print("a break")
+    show("a break")
     return y + 1, read, [(name, type(it).__name__, list(it)) for name, it in made]
 
 
@@ -77,7 +77,7 @@ def all_read(x):
 def cycle_in_its_first_round(x):
     it = itertools.cycle([1, 2, 3])
     y = x + next(it)
-    print("a break")
+    show("a break")
     return y + 1, [next(it) for _ in range(7)]
 
 
@@ -85,7 +85,7 @@ def cycle_in_its_first_round(x):
 def cycle_in_its_second_round(x):
     it = itertools.cycle(iter([1, 2, 3]))
     y = x + sum([next(it) for _ in range(5)])
-    print("a break")
+    show("a break")
     return y + 1, [next(it) for _ in range(7)]
 
 
@@ -93,7 +93,7 @@ def cycle_in_its_second_round(x):
 def sums_of_tensors(x):
     it = itertools.accumulate([x, x + 1, x + 2], lambda a, b: a * b)
     y = next(it)
-    print("a break")
+    show("a break")
     return [y, *it]
 
 
@@ -101,14 +101,14 @@ def sums_of_tensors(x):
 def sums_of_tensors_by_a_partial(x):
     it = itertools.accumulate([x, x, x], functools.partial(torch.add, alpha=2), initial=x * 3)
     y = next(it)
-    print("a break")
+    show("a break")
     return [y, *it]
 
 
 @case(None)
 def loop_around_breaks(x):
     for y in itertools.accumulate([x, x + 1, x + 2], torch.maximum):
-        print("a break")
+        show("a break")
         x = x + y
     return x
 
@@ -124,7 +124,7 @@ def inner_iterator_is_shared(x):
     items = iter([1, 2, 3, 4, 5])
     it = itertools.islice(items, 0, None, 2)
     y = x + next(it)
-    print("a break")
+    show("a break")
     return y + 1, next(items), list(it), list(items)
 
 

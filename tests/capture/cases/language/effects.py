@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def pair():
@@ -117,14 +117,14 @@ def masked_write(x):
 @case(2, 2)
 def write_before_break(x):
     x.add_(1)
-    print("written")
+    show("written")
     return x * 2
 
 
 @case(2, 2)
 def write_after_break(x):
     y = x * 2
-    print("not written yet", float(x[0, 0]) != 77.0 if False else "")
+    show("not written yet", float(x[0, 0]) != 77.0 if False else "")
     x.fill_(77)
     return y
 
@@ -143,7 +143,7 @@ def object_changed(x, box):
 def object_changed_across_break(x, box):
     box.value += 1
     box.items.append(x + 1)
-    print("value", box.value, len(box.items))
+    show("value", box.value, len(box.items))
     box.value *= 10
     box.items.append(box.items[0] * 2)
     return box.value
@@ -154,7 +154,7 @@ def effects_before_error(x, box):
     box.items.append(1)
     y = x + 1
     box.table["a"] = y
-    print("before")
+    show("before")
     box.items.append(2)
     z = y * 2
     raise KeyError(len(box.items))
@@ -262,7 +262,7 @@ def returned_closure_after_break(x):
         return v * scale
 
     y = f(x)
-    print("made")
+    show("made")
     scale = 3
     return f(y), scale
 

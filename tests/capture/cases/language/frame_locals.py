@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 2)
@@ -40,14 +40,14 @@ def locals_are_one_dict(x):
 @case(0, 0)
 def locals_of_a_frame_that_breaks(x):
     y = x + 1
-    print("broken")
+    show("broken")
     return sorted(locals()), y * 2
 
 
 @case(0, 0)
 def vars_of_a_frame_that_breaks(x):
     y = x + 1
-    print("broken")
+    show("broken")
     return sorted(vars()), y * 2
 
 
@@ -58,7 +58,7 @@ def product_and_names(a, b=2):
 
 def product_and_names_with_a_break(a, b=2):
     c = a * b
-    print("broken")
+    show("broken")
     return locals()
 
 
@@ -110,5 +110,5 @@ def locals_with_rest_arguments(x, *args, k=1, **rest):
 @case(2, 2)
 def vars_of_an_object_and_a_break(x):
     y = x + 1
-    print("broken")
+    show("broken")
     return y * 2, list(map(vars, [locals_read])), vars(locals_read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class Point:
@@ -234,7 +234,7 @@ def deep_calls_break_at_bottom(x):
 
 
 def chain_last(x):
-    print("bottom")
+    show("bottom")
     return x * 2
 
 

@@ -8,7 +8,7 @@ import warnings
 import torch
 
 from tests.capture.cases.breaks.breaks import Quiet, managed
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 3, lambda: (torch.ones(2, requires_grad=True),))
@@ -70,7 +70,7 @@ def autocast_block(x):
 def break_in_autocast(x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y = x @ x.t()
-        print(y.dtype)
+        show(y.dtype)
         z = x @ x.t()
     return z.dtype, (x @ x.t()).dtype, y
 

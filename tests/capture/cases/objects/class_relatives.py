@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class Base:
@@ -92,7 +92,7 @@ def subclass_of_an_argument_in_front_of_a_break(x, new):
         pass
 
     y = x + 1
-    print("a break")
+    show("a break")
     return y * len(base.__subclasses__())
 
 
@@ -105,5 +105,5 @@ def subclass_that_a_function_makes(x, new):
 
     made = make()
     y = x + made.k
-    print("a break")
+    show("a break")
     return y + len(base.__subclasses__()), [cls.__name__ for cls in base.__subclasses__()]

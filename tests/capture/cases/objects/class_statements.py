@@ -11,7 +11,7 @@ import typing
 import torch
 import torch.nn as nn
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 3)
@@ -133,7 +133,7 @@ def escape2(x):
 
     a = A()
     a.y = x + 1
-    print("b")
+    show("b")
     return a.y * a.v
 
 

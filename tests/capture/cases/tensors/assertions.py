@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 6)
@@ -74,7 +74,7 @@ def inlined(x):
 def fails_after_break(x):
     y = x + 1
     assert y.sum() < 10000
-    print("between")
+    show("between")
     assert y.sum() > 10000, "late"
     return y * 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def matrix():
@@ -91,7 +91,7 @@ def read_only_views_are_read_only(a):
 def flags_of_views(a):
     view, wide = a[1:], np.broadcast_to(a[:3], (2, 3))
     y = a + 1
-    print("a break")
+    show("a break")
     return y, view.flags.writeable, wide.flags.writeable, y.flags.writeable, (y + 1).flags.writeable
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 def tensor_with_attributes():
@@ -57,7 +57,7 @@ def tensors_that_hold_each_other(x):
     y = x + 1
     y.me = y
     y.parts = [y, x]
-    print("between")
+    show("between")
     return y * 2, y.me is y, y.parts[0] is y
 
 

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 NUMBERED = re.compile(r"layer(?P<index>\d+)")
 
@@ -29,7 +29,7 @@ def existing_pattern(x):
 def match_across_break(x):
     found = NUMBERED.match("layer12")
     y = x + 1
-    print(found.group())
+    show(found.group())
     return y * int(found.group(1))
 
 

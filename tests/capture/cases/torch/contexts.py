@@ -6,7 +6,7 @@ import contextlib
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(1, 3)
@@ -37,7 +37,7 @@ def inference_decorator(x):
 def inference_across_break(x):
     with torch.inference_mode():
         y = x + 1
-        print(torch.is_inference_mode_enabled())
+        show(torch.is_inference_mode_enabled())
         z = y * 2
     return z.is_inference(), torch.is_inference_mode_enabled(), torch.is_grad_enabled()
 
@@ -48,7 +48,7 @@ def inference_nested_across_break(x):
         y = x + 1
         with torch.inference_mode(False):
             z = x + 2
-            print(torch.is_inference_mode_enabled())
+            show(torch.is_inference_mode_enabled())
     return z + 1, torch.is_inference_mode_enabled(), z.is_inference(), y.is_inference()
 
 
@@ -103,15 +103,15 @@ def autocast_decorator(x):
 def autocast_across_breaks(x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y = x @ x.T
-        print(torch.is_autocast_enabled("cpu"))
+        show(torch.is_autocast_enabled("cpu"))
         with torch.autocast("cpu", enabled=False):
             y = y.float() @ x
-            print(torch.is_autocast_enabled("cpu"))
+            show(torch.is_autocast_enabled("cpu"))
             y = y + 1
         y = y @ x.T
     depth = torch.autocast_increment_nesting()
     torch.autocast_decrement_nesting()
-    print(depth)
+    show(depth)
     return y, torch.is_autocast_enabled("cpu")
 
 
@@ -147,7 +147,7 @@ def no_grad_blocks_in_loop(x):
 def grad_mode_set_across_break(x):
     torch.set_grad_enabled(False)
     y = x + 1
-    print(torch.is_grad_enabled())
+    show(torch.is_grad_enabled())
     torch.set_grad_enabled(True)
     return y * 2
 
@@ -156,7 +156,7 @@ def grad_mode_set_across_break(x):
 def torch_function_disabled_across_break(x):
     with torch._C.DisableTorchFunctionSubclass():
         y = x + 1
-        print(torch._C._is_torch_function_enabled())
+        show(torch._C._is_torch_function_enabled())
         y = y * 2
     return y + 1, torch._C._is_torch_function_enabled()
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode, TorchFunctionMode, _pop_mode, _push_mode
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 class Subtracting(TorchFunctionMode):
@@ -87,7 +87,7 @@ def existing_mode(x, mode):
 def break_inside_of_a_mode(x):
     with Subtracting():
         y = torch.add(x, 1)
-        print("a break")
+        show("a break")
         z = torch.add(y, 1)
     return torch.add(z, 1) + y
 
@@ -185,7 +185,7 @@ def other_device_as_a_context(x):
 def break_in_a_device(x):
     with torch.device("cpu"):
         y = torch.ones(4) + x
-        print("a break")
+        show("a break")
         return y + torch.full((4,), 2.0)
 
 

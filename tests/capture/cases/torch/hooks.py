@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 FACTOR = 3
 LOG = []
@@ -308,5 +308,5 @@ def hook_behind_the_gradient(x):
 def hook_of_a_leaf_in_front_of_a_break(x):
     x.register_hook(double)
     y = x * 3
-    print("broken")
+    show("broken")
     return y * 2

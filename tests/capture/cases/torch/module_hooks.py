@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 from tests.capture.cases.torch.modules import with_net
 
 
@@ -112,7 +112,7 @@ def hook_with_effect(x, net):
 
 
 def printing_hook(module, args, output):
-    print("hook", output.shape)
+    show("hook", output.shape)
 
 
 @case(2, 3, with_net(hooked(("register_forward_hook", printing_hook, {}))))

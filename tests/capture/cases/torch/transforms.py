@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
-from tests.capture.cases.registry import case
+from tests.capture.cases.registry import case, show
 
 
 @case(graphs=1, ops=2)
@@ -42,7 +42,7 @@ def vmap_made_outside(x):
 @case(graphs=1, ops=3)
 def vmap_crosses_a_break(x):
     f = vmap(torch.sin)
-    print("between")
+    show("between")
     return f(x + 1)
 
 
@@ -103,7 +103,7 @@ def tensor_kept_by_a_body(x):
 @case(graphs=2, ops=2)
 def print_in_a_body(x):
     def body(a):
-        print("inside")
+        show("inside")
         return a * 3
 
     return vmap(body)(x * 2) + 1

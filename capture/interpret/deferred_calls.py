@@ -1,0 +1,140 @@
+"""Calls that only act outside of the program, such as `print`: they run behind the graph, in their order.
+
+In:  a function, with arguments that do not change any more, from the rule of the function.
+Out: bytecode that makes the calls behind the graph and behind all changes of existing objects.
+
+    y = x * 2; print("half"); return y + 1    ->    graph: mul, add;  print("half") after the graph
+
+Nothing in the frame may read what such a call does. So the frame breaks where it would write to a module
+that the calls read (`sys.stdout = ...`). A call inside of a `try` breaks the graph, because the frame may
+catch its exception. `conditions` are functions that the new code asks first: if one of them says no, Python
+runs the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from capture.bytecode.dialects import dialect
+from capture.graph.calls_at_places import caller_at, location_of
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capture.graph.program_places import Place
+    from capture.output.python_code import PythonCode
+    from capture.variables.core.protocols import Interpreter
+
+    Places = list[tuple[Place, dict[str, Any]]]
+
+
+@dataclass
+class DeferredCall:
+    function: Any
+    args: list[Variable]
+    kwargs: dict[str, Variable]
+    places: Places  # of the call and its callers; the first is in the captured frame
+
+    def emit(self, code: PythonCode) -> None:
+        values = [*self.args, *self.kwargs.values()]
+        root, *inner = self.places
+        caller = caller_at(inner, len(values), tuple(self.kwargs))
+        code.location = location_of(root[0])
+        code.load_callable(self.function if caller is None else caller)
+        if caller is not None:
+            code.load_constant(self.function)
+        for value in values:
+            code.load(value)
+        code.call(len(values) + (caller is not None), tuple(self.kwargs) if caller is None else ())
+        code.pop()
+        code.location = None
+
+
+class DeferredCalls:
+    """The deferred calls of one translation."""
+
+    def __init__(self, allowed: bool) -> None:
+        self.allowed = allowed
+        self.calls: list[DeferredCall] = []
+        #: asked before the graph runs; each with its arguments, which are existing objects
+        self.conditions: list[tuple[Callable[..., bool], tuple[Variable, ...]]] = []
+        self._read: list[dict[str, Any]] = []  # the namespaces that the calls read
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def add(
+        self,
+        tx: Interpreter,
+        function: Any,
+        args: list[Variable],
+        kwargs: dict[str, Variable] | None = None,
+        *,
+        reads: Iterable[dict[str, Any]] = (),
+    ) -> None:
+        """Defer `function(*args, **kwargs)`. `reads`: the namespaces of modules that the function reads."""
+        for namespace in reads:
+            if tx.output.side_effects.writes_globals(namespace):
+                raise _changed(namespace)
+            self._read.append(namespace)
+        name = getattr(function, "__qualname__", repr(function))
+        if not self.allowed:
+            raise GraphBreak("call_skipped", name=name, why="the graph may raise after a write to an input")
+        if any(_may_catch(frame) for frame in tx.chain()):
+            raise GraphBreak("call_skipped", name=name, why="the program may catch its exception")
+        self.calls.append(DeferredCall(function, args, kwargs or {}, tx.places_with_globals()))
+
+    def require(self, condition: Callable[..., bool], *args: Variable) -> bool:
+        """Ask a condition each time before the graph runs. False if it does not hold now."""
+        known = any(asked is condition and given == args for asked, given in self.conditions)
+        if not known and not condition(*[arg.real_value() for arg in args]):
+            return False
+        if not known:
+            self.conditions.append((condition, args))
+        return True
+
+    def check_unread(self, namespace: dict[str, Any]) -> None:
+        """Break the graph before a write to a module that deferred calls read."""
+        if any(held is namespace for held in self._read):
+            raise _changed(namespace)
+
+    def build(self, code: PythonCode) -> None:
+        """Build the arguments, before any object is changed."""
+        for call in self.calls:
+            for value in (*call.args, *call.kwargs.values()):
+                code.build(value)
+
+    def emit(self, code: PythonCode) -> None:
+        for call in self.calls:
+            call.emit(code)
+
+
+def _changed(namespace: dict[str, Any]) -> GraphBreak:
+    text = f"the module {namespace['__name__']}, which a call behind the graph reads,"
+    return GraphBreak("mutation", value=text)
+
+
+def _may_catch(frame: Any) -> bool:
+    """Whether a handler of the frame may act on an exception of the present instruction.
+
+    The end of a `with` block of torch does not: it sets modes back, which the code behind the graph does too.
+    """
+    handler = frame.handlers[frame.current.index]
+    while handler is not None:
+        end = dialect.end_of_with(frame.instructions, handler.target)
+        if end is None or not _is_of_torch(frame.stack[handler.depth - 1]):
+            return True
+        handler = frame.handlers[end]
+        while handler is not None and dialect.only_reraises(frame.instructions, handler.target):
+            handler = frame.handlers[handler.target]
+    return False
+
+
+def _is_of_torch(leave: Variable) -> bool:
+    """Whether the `__exit__` method is that of a manager of torch."""
+    owner = getattr(leave, "owner", None)
+    return isinstance(owner, Variable) and owner.python_type().__module__.partition(".")[0] == "torch"

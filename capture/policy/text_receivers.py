@@ -1,0 +1,75 @@
+"""Who gets the texts that a program prints, logs or warns of: code of the program, or of libraries only.
+
+In:  the streams of `sys`, the filters of `warnings`, the handlers of a logger, at the time of a call.
+Out: whether the call may wait until the graph has run. Code of the program might look at objects that the
+     captured frame changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from typing import Any
+
+from capture.policy.frame_filter import is_of_the_program
+
+_RECORDS = logging.getLogRecordFactory()
+
+
+#: the conditions of a filter that all warnings meet
+FOR_ALL = [None, Warning, None, 0]
+
+
+def _is_foreign(function: Any) -> bool:
+    """Whether the function is not one of the program."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is None or not is_of_the_program(code)
+
+
+def _is_plain(stream: Any) -> bool:
+    """Whether no code of the program runs when a text is written to the stream."""
+    return stream is None or all(_is_foreign(getattr(stream, name, None)) for name in ("write", "flush"))
+
+
+def output_is_plain() -> bool:
+    return _is_plain(sys.stdout)
+
+
+def errors_are_plain() -> bool:
+    return _is_plain(sys.stderr)
+
+
+def warnings_are_plain() -> bool:
+    """Whether a warning only writes a text: no filter makes an error of it."""
+    for action, *conditions in warnings.filters:
+        if action == "error":
+            return False
+        if conditions == FOR_ALL:
+            break
+    return _is_foreign(warnings.showwarning) and errors_are_plain()
+
+
+def logger_is_plain(logger: logging.Logger) -> bool:
+    """Whether all parts that a record of the logger passes are those of libraries."""
+    if logging.getLogRecordFactory() is not _RECORDS or logger.filters:
+        return False
+    place: logging.Logger | None = logger
+    while place is not None:
+        if not all(map(_handler_is_plain, place.handlers)):
+            return False
+        place = place.parent if place.propagate else None
+    return bool(logger.hasHandlers()) or errors_are_plain()
+
+
+def _handler_is_plain(handler: logging.Handler) -> bool:
+    methods = [getattr(handler, name) for name in ("handle", "emit", "format", "handleError")]
+    formatter = handler.formatter
+    if formatter is not None:
+        methods += [getattr(formatter, name) for name in ("format", "formatTime", "formatMessage")]
+    stream = getattr(handler, "stream", None)
+    return not handler.filters and all(map(_is_foreign, methods)) and _is_plain(stream)
+
+
+def root_is_plain() -> bool:
+    return logger_is_plain(logging.root)

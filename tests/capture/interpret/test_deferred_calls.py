@@ -1,0 +1,265 @@
+"""Calls that run behind the graph: output, its order, lines, errors, and where they break it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+import traceback
+import warnings
+
+import pytest
+import torch
+
+import capture
+from tests.capture.test_cases import same
+
+LOG = logging.getLogger("tests.deferred")
+X = torch.arange(12.0).reshape(3, 4)
+
+
+def prints(x):
+    print("first", x.shape, sep=" | ")
+    y = x * 2
+    print(f"sum {y.sum().item():.2f}", y[0], end="!\n")
+    print([1, {"a": x.dtype}], None, 2.5, file=sys.stderr)
+    sys.stdout.write("direct\n")
+    sys.stdout.flush()
+    return y + 1
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        print("in the layer", x.size(0))
+        return x + 1
+
+
+LAYER = Layer()
+
+
+def prints_in_callees(x):
+    with torch.no_grad():
+        y = LAYER(x) * 2
+    print("behind")
+    return y
+
+
+def prints_and_changes(x, seen=[]):  # noqa: B006
+    seen.append(len(seen))
+    print(len(seen))
+    return x + 1
+
+
+@pytest.mark.parametrize("program", [prints, prints_in_callees, prints_and_changes])
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_output_is_that_of_eager(program, fullgraph, capfd) -> None:
+    def outcome(function):
+        capfd.readouterr()
+        result = function(X.clone())
+        return result, *capfd.readouterr()
+
+    capture.reset()
+    defaults = program.__defaults__
+    captured = capture.compile(program, fullgraph=fullgraph)
+    for _ in range(2):
+        program.__defaults__ = ([],) if defaults else None
+        expected = outcome(program)
+        program.__defaults__ = ([],) if defaults else None
+        given = outcome(captured)
+        assert same(given[0], expected[0])
+        assert given[1:] == expected[1:]
+    program.__defaults__ = defaults
+    assert capture.counters["graphs"]["compiled"] >= 1
+    assert not sum(capture.counters["graph_breaks"].values())
+
+
+def warns_in_a_callee(x):
+    return warned(x) + 1
+
+
+def warned(x):
+    warnings.warn("old", DeprecationWarning, stacklevel=2)
+    warnings.warn(f"of {x.shape[0]} rows")
+    return x * 2
+
+
+def test_warnings_have_the_lines_of_their_callers() -> None:
+    def found(function):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(X)
+        return [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+
+    capture.reset()
+    captured = capture.compile(warns_in_a_callee, fullgraph=True)
+    expected = found(warns_in_a_callee)
+    assert [found(captured), found(captured)] == [expected, expected]
+
+
+def test_warnings_as_errors_are_raised_by_python() -> None:
+    capture.reset()
+    captured = capture.compile(warns_in_a_callee)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        captured(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DeprecationWarning, match="old") as raised:
+            captured(X)
+    assert raised.traceback[-1].name == "warned"
+
+
+def logs(x):
+    LOG.info("rows %d", x.shape[0])
+    LOG.debug("not shown")
+    return inner_log(x) + 1
+
+
+def inner_log(x):
+    LOG.warning("sum %.1f", x.sum().item())
+    logging.error("root")
+    return x * 2
+
+
+def test_logs_have_the_lines_of_their_callers(caplog) -> None:
+    def found(function):
+        caplog.clear()
+        with caplog.at_level(logging.INFO):
+            function(X)
+        return [(r.getMessage(), r.levelname, r.funcName, r.lineno, r.pathname) for r in caplog.records]
+
+    capture.reset()
+    captured = capture.compile(logs, fullgraph=True)
+    expected = found(logs)
+    assert len(expected) == 3
+    assert [found(captured), found(captured)] == [expected, expected]
+
+
+class Refuses(io.StringIO):
+    """A stream of a library whose `write` fails."""
+
+    write = staticmethod(io.StringIO("closed").close)
+
+
+def prints_inside(x):
+    return printer(x + 1) * 2
+
+
+def printer(y):
+    print("text")
+    return y
+
+
+def test_an_error_has_its_lines() -> None:
+    def error_of(function):
+        with contextlib.redirect_stdout(Refuses()):
+            try:
+                function(X)
+            except TypeError as error:
+                entries = traceback.extract_tb(error.__traceback__)
+                return str(error), [(e.name, e.line) for e in entries if e.name.startswith("print")]
+
+    capture.reset()
+    captured = capture.compile(prints_inside)
+    captured(X)
+    assert error_of(captured) == error_of(prints_inside)
+
+
+def inside_of_try(x):
+    y = x + 1
+    try:
+        print("text")
+    except TypeError:
+        y = y * 100
+    return y + 1
+
+
+def test_a_call_whose_exception_may_be_caught_breaks_the_graph() -> None:
+    capture.reset()
+    captured = capture.compile(inside_of_try)
+    captured(X)
+    with contextlib.redirect_stdout(Refuses()):
+        assert same(captured(X), inside_of_try(X))
+    assert capture.counters["graph_breaks"]["call_skipped"]
+
+
+class Tee:
+    """A stream of the program, which looks at the program's state."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def write(self, text: str) -> int:
+        self.seen.append(STATE.count)
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+class State:
+    count = 0
+
+
+STATE = State()
+
+
+def counts_and_prints(x):
+    STATE.count += 1
+    print("one", end="")
+    STATE.count += 1
+    return x + STATE.count
+
+
+@pytest.mark.parametrize("captured_before", [False, True])
+def test_a_stream_of_the_program_sees_its_state(captured_before) -> None:
+    capture.reset()
+    captured = capture.compile(counts_and_prints)
+    seen = []
+    for function in (counts_and_prints, captured):
+        if captured_before:
+            STATE.count = 0
+            function(X)
+        STATE.count, tee = 0, Tee()
+        with contextlib.redirect_stdout(tee):  # type: ignore[type-var]
+            function(X)
+        seen.append(tee.seen)
+    assert seen[0] == seen[1]
+
+
+def redirects(x):
+    print("before")
+    held, sys.stdout = sys.stdout, sys.stderr
+    print("inside", x.sum().item())
+    sys.stdout = held
+    print("after")
+    return x + 1
+
+
+def test_a_write_to_a_stream_of_sys_is_in_order(capfd) -> None:
+    capture.reset()
+    captured = capture.compile(redirects)
+    captured(X)
+    given = capfd.readouterr()
+    redirects(X)
+    assert given == capfd.readouterr()
+
+
+def writes_and_may_fail(x, index):
+    x.add_(1)
+    print("seen")
+    return x[index]
+
+
+def test_output_comes_before_the_error_of_a_graph_that_wrote(capfd) -> None:
+    capture.reset()
+    captured = capture.compile(writes_and_may_fail)
+    for index in (torch.tensor([1]), torch.tensor([7])):
+        outcomes = []
+        for function in (writes_and_may_fail, captured):
+            x = X.clone()
+            with contextlib.suppress(IndexError):
+                function(x, index)
+            outcomes.append((capfd.readouterr().out, x.tolist()))
+        assert outcomes[0] == outcomes[1]
