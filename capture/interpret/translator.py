@@ -42,6 +42,7 @@ from capture.variables.core.makers import constant
 from capture.variables.core.wrap import wrap
 from capture.variables.iterators.rules import next_item
 from capture.variables.numbers import tensor_reads
+from capture.variables.numbers.late_values import LateVariable
 from capture.variables.operations.operators import binary_operator, get_item, in_place_operator
 from capture.variables.operations.rich_comparison import compare
 from capture.variables.tensors import torch_function_overrides
@@ -152,14 +153,19 @@ class Translator:
             self._note(signal)
             raise
         except NotConstant as needed:  # the rule needs a known value
-            raise self._noted("not_constant", value=needed.args[0]) from None
+            late = needed.args[0] if isinstance(needed.args[0], LateVariable) else None
+            if late is None:
+                raise self._noted("not_constant", value=needed.args[0]) from None
+            raise self._noted_as(late.breaks()) from None
         except Undecided as asked:
             raise self._noted("not_constant", value=str(asked)) from None
         except RecursionError:  # ours; Python finds out whether the program has one too
             raise self._noted("inline_depth", limit="the interpreter's own stack") from None
 
     def _noted(self, reason_id: str, **values: Any) -> GraphBreak:
-        signal = GraphBreak(reason_id, **values)
+        return self._noted_as(GraphBreak(reason_id, **values))
+
+    def _noted_as(self, signal: GraphBreak) -> GraphBreak:
         self._note(signal)
         return signal
 

@@ -21,7 +21,7 @@ from capture.variables.containers.sequence import SequenceVariable, checked_inde
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable
 from capture.variables.core.rules import lookup
-from capture.variables.numbers import max_min
+from capture.variables.numbers import late_values, max_min
 from capture.variables.numbers.arithmetic import EXTREMES, compute, extreme
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.objects.user_object import ObjectVariable
@@ -123,6 +123,7 @@ def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict
     polyfill = POLYFILLS.get(function) or substitute_of(function)
     if polyfill is not None:
         return tx.wrap_function(polyfill).call(tx, args, kwargs)
+    late_values.check_unneeded([*args, *kwargs.values()])
     raise GraphBreak(
         "builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args)
     )

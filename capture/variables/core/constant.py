@@ -19,7 +19,6 @@ from capture.variables.core.base import NotConstant, ObservedException, Variable
 from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.exception import raise_python
 from capture.variables.core.makers import constant, make, makes_constant
-from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import guard_identity, wrap_class, wraps
 from guards.kinds.constants import ConstantGuard
 from guards.kinds.identity import IdentityGuard
@@ -241,9 +240,8 @@ def raise_type_error(text: str) -> NoReturn:
 
 def refusal(name: str, value: Variable) -> GraphBreak:
     """The graph break for a call on a value that is no constant. The value's own reason comes first."""
-    return (
-        value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
-    )
+    breaks: Callable[[], GraphBreak] | None = getattr(value, "breaks", None)
+    return GraphBreak("builtin", name=name, value=value) if breaks is None else breaks()
 
 
 def argument_value(value: Variable) -> Any:

@@ -25,7 +25,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import is_symbolic, is_unbacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from capture.output.python_code import PythonCode
     from capture.variables.core.protocols import Interpreter
@@ -70,9 +70,9 @@ class LateVariable(Variable):
         raise GraphBreak("data_dependent_jump")
 
     def as_proxy(self) -> Any:
-        raise self.needed_earlier()
+        raise self.breaks()
 
-    def needed_earlier(self) -> GraphBreak:
+    def breaks(self) -> GraphBreak:
         """The break for a value that the graph needs. Python computes the value before it goes on."""
         signal = GraphBreak("data_dependent_value", what="an operation on a number read from a tensor")
         signal.born = self.born
@@ -101,12 +101,19 @@ class LateRead(LateVariable):
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.tensor.node is not self.node or version_of(self.tensor.fake) != self.version:
-            raise self.needed_earlier()  # the frame writes to the tensor after the read
+            raise self.breaks()  # the frame writes to the tensor after the read
         super().reconstruct(code)
 
 
 def is_late(variable: Variable) -> bool:
     return isinstance(variable, LateVariable)
+
+
+def check_unneeded(values: Iterable[Variable]) -> None:
+    """Break the graph at the read of a late value if a function that can't wait gets it."""
+    for value in values:
+        if isinstance(value, LateVariable):
+            raise value.breaks()
 
 
 def is_among(values: Sequence[Variable]) -> bool:

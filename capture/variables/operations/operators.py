@@ -120,6 +120,7 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
         return rule(tx, left, right)
     if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
         return STRING_METHODS["%"](tx, left.value, [right], {})
+    late_values.check_unneeded((left, right))
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
 

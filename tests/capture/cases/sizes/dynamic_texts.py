@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from tests.capture.cases.registry import show
 from tests.capture.cases.sizes.dynamic_registry import calls, rows, tensor
 
 # --- texts -------------------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def a_message_of_an_exception(x):
 def a_text_across_a_break(x):
     text = f"{x.shape} here"
     x = x + 1
-    print(text)
+    show(text)
     return x * 2
 
 
