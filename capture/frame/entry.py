@@ -89,7 +89,11 @@ def recipe_entry(
 def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: Any, guards: GuardSet) -> Any:
     """An entry that runs Python code around the graph."""
     assert capture.code is not None
-    if capture.code.deferred and capture.output.inputs.are_written() and getattr(graph, "may_fail", True):
+    if (
+        capture.code.deferred.calls
+        and capture.output.inputs.are_written()
+        and getattr(graph, "may_fail", True)
+    ):
         raise CallsAsBreaks
     capture.code.on_failure = failure_handler(frame, capture, settings)
     code = frame_code.assemble(capture.code, graph, input_sources(capture))

@@ -67,6 +67,10 @@ class DeferredCalls:
     def __len__(self) -> int:
         return len(self.calls)
 
+    def __bool__(self) -> bool:
+        """Whether the frame needs code of its own."""
+        return bool(self.calls or self.conditions)
+
     def add(
         self,
         tx: Interpreter,

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch.distributions.utils import _lazy_property_and_property
+from torch.nn.modules.transformer import _detect_is_causal_mask
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.rules import late_rule, rule
 from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import ConstantSource
@@ -38,6 +39,40 @@ def _buffer(tx: Interpreter, data: Variable, *, persistent: Variable = ConstantV
     for name, value in (("persistent", persistent), ("_is_buffer", ConstantVariable(True))):
         made.set_attr(tx, name, value)
     return made
+
+
+@rule(_detect_is_causal_mask)
+def _is_causal_mask(
+    tx: Interpreter, mask: Variable, is_causal: Variable = NONE, size: Variable = NONE
+) -> Variable:
+    """Whether an existing mask is causal: known now, and asked again each time before the graph runs."""
+    if is_causal.is_exactly(None) and _is_unwritten_input(tx, mask):
+        rows = mask.call_method(tx, "size", [ConstantVariable(-2)], {})
+        if size.is_exactly(None) or tx.compare("==", size, rows).truth(tx):
+            causal = _is_causal(mask.real_value())
+            asked = _is_causal if causal else _is_not_causal
+            if tx.output.side_effects.deferred.require(asked, mask):
+                return ConstantVariable(causal)
+    return tx.inline(tx.wrap_function(_detect_is_causal_mask), [mask, is_causal, size], {})
+
+
+def _is_unwritten_input(tx: Interpreter, value: Variable) -> bool:
+    if not isinstance(value, TensorVariable) or value.source is None or type(value.value) is not torch.Tensor:
+        return False
+    return not tx.output.modes.function_modes and all(
+        i.node is not value.node for i in tx.output.inputs.written()
+    )
+
+
+def _is_causal(mask: torch.Tensor) -> bool:
+    """What `_detect_is_causal_mask(mask)` returns. The hook would capture torch's own function."""
+    rows = mask.size(-2)
+    causal = torch.full((rows, rows), float("-inf"), dtype=mask.dtype, device=mask.device).triu(1)
+    return mask.size() == causal.size() and bool((mask == causal).all())
+
+
+def _is_not_causal(mask: torch.Tensor) -> bool:
+    return not _is_causal(mask)
 
 
 @late_rule("torch._dynamo._trace_wrapped_higher_order_op", "ModIndex.apply")
