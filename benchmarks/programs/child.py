@@ -53,8 +53,9 @@ def main(name: str, mode: str, steps: str) -> None:
         import capture
 
         ticks = Ticks()
+        tick = capture.disable(ticks.__call__)  # what measures is no part of the program
         with capture.enable():
-            trained = chosen.run(ticks, int(steps))
+            trained = chosen.run(tick, int(steps))
     print(
         json.dumps(
             {
