@@ -66,7 +66,7 @@ SLOW = (
     "native/test_compiled_graph.py",
     "native/test_entries.py",
     "native/test_guard_program.py::test_under_the_debug_allocator",
-    "native/test_tensor_access.py::test_calibration_in_any_state",
+    "native/test_tensor_access.py::test_calibration_in_",
     "native/test_training_function.py",
     "opinfo/test_operators.py",
     "test_bad_input.py::test_wrong_environment",

@@ -101,7 +101,7 @@ PyTypeObject Continuation_Type = {
     .tp_members = continuation_members,
 };
 
-/* fn(*args). Only the callee's frame holds the arguments then. Takes over the reference. */
+/* fn(*args). Takes over the reference. */
 static PyObject *call_and_let_go(Continuation *continuation)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(continuation->args);
@@ -111,18 +111,7 @@ static PyObject *call_and_let_go(Continuation *continuation)
         args[i] = Py_NewRef(PyTuple_GET_ITEM(continuation->args, i));
     }
     Py_DECREF(continuation);
-    ThreadHook *hook = thread_hook;
-    Handover handover = {fn, args, count};
-    if (hook != NULL) {
-        hook->handover = PyFunction_Check(fn) ? &handover : NULL;
-    }
-    PyObject *value = PyObject_Vectorcall(fn, args, count, NULL);
-    if (hook != NULL) {
-        hook->handover = NULL; /* if no frame of fn began under the hook */
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Py_XDECREF(args[i]);
-    }
+    PyObject *value = call_handing_over(fn, args, count);
     Py_DECREF(fn);
     return value;
 }

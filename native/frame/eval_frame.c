@@ -45,24 +45,27 @@ static PyObject *make_function(PyCodeObject *code, const FrameState *state)
 }
 
 /* If the frame can't hold the code: calls an ordinary function of that code with the frame's arguments and
- * the slots. */
-static PyObject *call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *slots,
+ * the slots. The frame lets go of them: the code frees an argument when it rebinds the name. */
+static PyObject *call_as_function(PyCodeObject *code, InterpreterFrame *frame, PyObject *const *slots,
                                   Py_ssize_t nslots)
 {
+    const FrameState state = frame_state(frame);
     const Py_ssize_t count = code->co_argcount, nformals = count - nslots;
     PyObject *args[count + 1];
     /* before any allocation: slots are borrowed, and a collection runs user code */
     for (Py_ssize_t i = 0; i < count; i++) {
-        args[i] = Py_NewRef(i < nformals ? state->locals[i] : slots[i - nformals]);
+        args[i] = Py_NewRef(i < nformals ? state.locals[i] : slots[i - nformals]);
     }
-    Py_INCREF(code); /* its entry may be removed during the call */
-    PyObject *function = make_function(code, state);
-    PyObject *value = function == NULL ? NULL : PyObject_Vectorcall(function, args, count, NULL);
-    Py_XDECREF(function);
-    Py_DECREF(code);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Py_DECREF(args[i]);
+    PyObject *function = make_function(code, &state); /* it holds the code: its entry may be removed */
+    if (function == NULL) {
+        for (Py_ssize_t i = 0; i < count; i++) {
+            Py_DECREF(args[i]);
+        }
+        return NULL;
     }
+    frame_release_locals(frame);
+    PyObject *value = call_handing_over(function, args, count);
+    Py_DECREF(function);
     return value;
 }
 
@@ -75,8 +78,7 @@ static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry 
     if (frame_swap_code(tstate, frame, code, slots, entry->nslots)) {
         value = eval_default(tstate, frame, 0);
     } else {
-        const FrameState state = frame_state(frame);
-        value = call_as_function(code, &state, slots, entry->nslots);
+        value = call_as_function(code, frame, slots, entry->nslots);
     }
     if ((marks & CODE_RESUME) || !is_continuation(value)) {
         return value;
@@ -296,6 +298,9 @@ static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, Inte
 PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     ThreadHook *hook = thread_hook;
+    if (frame_comes_back(frame)) {
+        return eval_default(tstate, frame, throwflag);
+    }
     if (c_stack_is_low()) {
         return eval_deep(tstate, frame, throwflag);
     }

@@ -68,13 +68,15 @@ static inline void thread_add_recursion_room(PyThreadState *tstate, int levels)
     tstate->recursion_remaining += levels;
 }
 
-/* For a frame that has returned and is not cleared yet: drops what it holds, unless somebody can still see
- * its locals. */
+/* For a frame that has returned, or has not begun, and is not cleared yet: drops what it holds, unless
+ * somebody can still see its locals. The frame's own reference to its object (a log of the stack makes one)
+ * shows them to nobody. */
 static inline void frame_release_locals(InterpreterFrame *frame)
 {
-    if (frame->frame_obj != NULL) {
+    if (frame->frame_obj != NULL && Py_REFCNT(frame->frame_obj) > 1) {
         return;
     }
+    Py_CLEAR(frame->f_locals); /* a copy of them, if somebody asked for one */
     for (int i = 0; i < frame->f_code->co_nlocalsplus; i++) {
         Py_CLEAR(frame->localsplus[i]);
     }

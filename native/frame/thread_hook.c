@@ -48,25 +48,23 @@ void evaluator_resume(void)
 
 /* If two evaluators were installed in turns, each may hold the other as the former one. A frame would then go
  * back and forth: the second time, CPython's own evaluator takes it. */
-static PyObject *eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+static _Thread_local InterpreterFrame *given_away __attribute__((tls_model("initial-exec"))) = NULL;
+
+int frame_comes_back(const InterpreterFrame *frame)
 {
-    static _Thread_local InterpreterFrame *in_progress = NULL;
-    if (in_progress == frame) {
-        return CPYTHON_EVALUATOR(tstate, frame, throwflag);
-    }
-    InterpreterFrame *outer = in_progress;
-    in_progress = frame;
-    PyObject *value = previous_evaluator(tstate, frame, throwflag);
-    in_progress = outer;
-    return value;
+    return previous_evaluator != CPYTHON_EVALUATOR && given_away == frame;
 }
 
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
-    if (previous_evaluator == CPYTHON_EVALUATOR) {
+    if (previous_evaluator == CPYTHON_EVALUATOR || given_away == frame) {
         return CPYTHON_EVALUATOR(tstate, frame, throwflag);
     }
-    return eval_previous(tstate, frame, throwflag);
+    InterpreterFrame *outer = given_away;
+    given_away = frame;
+    PyObject *value = previous_evaluator(tstate, frame, throwflag);
+    given_away = outer;
+    return value;
 }
 
 /* --- the state of a thread --------------------------------------------------------------------------- */
@@ -104,6 +102,23 @@ void handover_take(ThreadHook *hook, const InterpreterFrame *frame)
         /* This is never the last reference: the interpreter takes its own before it makes the frame. */
         Py_CLEAR(handover->args[i]);
     }
+}
+
+PyObject *call_handing_over(PyObject *function, PyObject **args, Py_ssize_t count)
+{
+    ThreadHook *hook = thread_hook;
+    Handover handover = {function, args, count};
+    if (hook != NULL) {
+        hook->handover = PyFunction_Check(function) ? &handover : NULL;
+    }
+    PyObject *value = PyObject_Vectorcall(function, args, count, NULL);
+    if (hook != NULL) {
+        hook->handover = NULL; /* if no frame of the function began under the hook */
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_XDECREF(args[i]);
+    }
+    return value;
 }
 
 /* Borrowed, or NULL with an exception. */

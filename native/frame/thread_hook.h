@@ -37,8 +37,15 @@ extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-e
 /* Drops the references of the hook's handover, if it waits for this frame. */
 void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 
+/* function(*args). Takes over the references of `args`: only the frame of the callee holds the arguments. */
+PyObject *call_handing_over(PyObject *function, PyObject **args, Py_ssize_t count);
+
 /* Runs the frame in the evaluator that was there before ours. */
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag);
+
+/* The former evaluator, which has the frame from us, gives it back: it calls eval_frame as its own former
+ * one. */
+int frame_comes_back(const InterpreterFrame *frame);
 
 /* The evaluator that was there before ours. */
 extern Evaluator previous_evaluator;

@@ -5,6 +5,10 @@
  *
  *     samples of sizes (2, 3, 5) ...     ->     64: the only offset in TensorImpl with the words 2, 3, 5
  *
+ * What lies behind an object, and between its fields, may have fitting values by chance. So the samples are
+ * read again after those of their properties have changed that AutogradMeta holds: only the places of the
+ * properties change with them. (Versions are read at the end, for all samples.)
+ *
  * Candidates are read through /proc/self/mem: a wrong guess at a pointer gives an error there, not a crash.
  */
 #define PY_SSIZE_T_CLEAN
@@ -17,7 +21,7 @@
 #define IMPL_BYTES 208
 #define STORAGE_BYTES 96
 #define META_BYTES 256
-#define MAX_SAMPLES 24
+#define MAX_SAMPLES 64
 #define MAX_DIMS 8
 
 /* Each sample: (tensor, properties). Grad mode and default dtype of the caller must not matter. */
@@ -55,7 +59,15 @@ static const char SAMPLE_CODE[] =
     "    for n in range(2):\n"
     "        unset.append(torch.zeros(53 + n, dtype=torch.float64, requires_grad=True, "
     "**cpu).requires_grad_(False))\n"
-    "    samples = [describe(t) for t in (*plain, *leaves, *inner, *unset)]\n"
+    "tensors = (*plain, *leaves, *inner, *unset)\n"
+    "def samples():\n"
+    "    with torch.inference_mode(False): return [describe(t) for t in tensors]\n"
+    "def change():\n"
+    "    with torch.inference_mode(False), torch.enable_grad():\n"
+    "        leaves[0].grad, leaves[2].grad = None, torch.ones_like(leaves[2])\n"
+    "        unset.pop().requires_grad_()\n"
+    "        inner[0].detach_()\n"
+    "        for t in (*leaves[1:3], inner[0]): unset.append(t.requires_grad_(False))\n"
     "devices = [(torch.device('cpu'), 0, -1), (torch.device('cuda', 3), 1, 3)]\n";
 
 typedef struct {
@@ -293,20 +305,14 @@ static void search_version(const Sample *samples, int count, TensorOffsets *out)
     }
 }
 
-static void search_meta(Sample *samples, int count, TensorOffsets *out)
+static void search_meta(const Sample *samples, int count, TensorOffsets *out)
 {
-    for (int i = 0; i < count && out->autograd_meta >= 0; i++) {
-        if (samples[i].has_meta) {
-            samples[i].meta_got =
-                read_memory(word(samples[i].impl, out->autograd_meta), samples[i].meta, META_BYTES);
-        }
-    }
     out->meta_grad = find(samples, count, META_BYTES, 8, fits_grad);
     out->meta_grad_fn = find(samples, count, META_BYTES, 8, fits_grad_fn);
     out->meta_requires = find(samples, count, META_BYTES, 1, fits_requires);
 }
 
-static const char *search(Sample *samples, int count, TensorOffsets *out)
+static const char *search(const Sample *samples, int count, TensorOffsets *out)
 {
     out->storage = find(samples, count, IMPL_BYTES, 8, fits_storage);
     out->autograd_meta = find(samples, count, IMPL_BYTES, 8, fits_meta);
@@ -369,31 +375,59 @@ static int devices_as_expected(PyObject *devices)
     return 1;
 }
 
-static int read_samples(PyObject *list, Sample *samples, const char **problem)
+/* Appends the samples as they are now. -1 with an exception. */
+static int read_samples(PyObject *space, Sample *samples, int *count, const char **problem)
 {
-    int count = (int)PyList_GET_SIZE(list);
-    count = count > MAX_SAMPLES ? MAX_SAMPLES : count;
-    for (int i = 0; i < count; i++) {
-        int status = read_sample(PyList_GET_ITEM(list, i), &samples[i]);
-        if (status < 0) {
-            return -1;
-        }
+    PyObject *list = PyObject_CallNoArgs(PyDict_GetItemString(space, "samples"));
+    int failed = list == NULL || !PyList_CheckExact(list);
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(list) && *count < MAX_SAMPLES; i++) {
+        int status = read_sample(PyList_GET_ITEM(list, i), &samples[(*count)++]);
+        failed = status < 0;
         *problem = status > 0 ? "TensorImpl pointer of the Python object" : *problem;
     }
+    Py_XDECREF(list);
+    return failed ? -1 : 0;
+}
+
+/* What AutogradMeta holds now. Without a place for it nothing is read, and nothing will fit. */
+static void read_metas(Sample *samples, int from, int count)
+{
+    const int place = find(samples, count, IMPL_BYTES, 8, fits_meta);
+    for (int i = from; i < count && place >= 0; i++) {
+        if (samples[i].has_meta) {
+            samples[i].meta_got = read_memory(word(samples[i].impl, place), samples[i].meta, META_BYTES);
+        }
+    }
+}
+
+/* The samples before and after their properties change. Their number, or -1 with an exception. */
+static int read_twice(PyObject *space, Sample *samples, const char **problem)
+{
+    int before = 0;
+    if (read_samples(space, samples, &before, problem) < 0) {
+        return -1;
+    }
+    read_metas(samples, 0, before);
+    PyObject *changed = PyObject_CallNoArgs(PyDict_GetItemString(space, "change"));
+    int count = before;
+    if (changed == NULL || read_samples(space, samples, &count, problem) < 0) {
+        Py_XDECREF(changed);
+        return -1;
+    }
+    Py_DECREF(changed);
+    read_metas(samples, before, count);
     return count;
 }
 
 static int search_in(PyObject *space, TensorOffsets *out, const char **problem)
 {
-    PyObject *list = PyDict_GetItemString(space, "samples"),
-             *devices = PyDict_GetItemString(space, "devices");
     Sample *samples = PyMem_Calloc(MAX_SAMPLES, sizeof(Sample));
-    if (samples == NULL || list == NULL || devices == NULL) {
-        PyMem_Free(samples);
-        return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+    if (samples == NULL) {
+        PyErr_NoMemory();
+        return -1;
     }
-    int known_devices = devices_as_expected(devices);
-    int count = known_devices < 0 ? -1 : read_samples(list, samples, problem);
+    const int known_devices = devices_as_expected(PyDict_GetItemString(space, "devices"));
+    const int count = known_devices < 0 ? -1 : read_twice(space, samples, problem);
     if (count >= 0 && *problem == NULL) {
         *problem = known_devices ? search(samples, count, out) : "device type and index of torch.device";
     }

@@ -23,19 +23,10 @@ NOT_NATIVELY = {
     "torch.autograd.checkpointed_reentrant",
 }
 
-#: what is wrong at present, and why
-WRONG = {
-    "callables.functions.generator_left_in_try": "the first capture holds the generator until a collection: "
-    "it is closed late",
-}
-
-
-def marks_of(number: int, case: Case) -> list[pytest.MarkDecorator]:
-    skipped = [pytest.mark.skip(reason=WRONG[case.name])] if case.name in WRONG else []
-    return skipped if number % EVERY == 0 else [pytest.mark.sweep, *skipped]
-
-
-PARTS = [pytest.param(case, marks=marks_of(number, case), id=case.name) for number, case in enumerate(CASES)]
+PARTS = [
+    pytest.param(case, marks=() if number % EVERY == 0 else pytest.mark.sweep, id=case.name)
+    for number, case in enumerate(CASES)
+]
 
 
 @pytest.fixture(autouse=True)

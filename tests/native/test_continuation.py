@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 import weakref
 
 import _capture
@@ -156,3 +157,57 @@ def test_arguments_that_do_not_fit_the_resume_function(hook):
             hook.call(original, resume, thing)
     del captured
     assert sys.getrefcount(thing) == 2
+
+
+class Thing:
+    pass
+
+
+def begin(rest, still):
+    raise AssertionError
+
+
+def with_a_thing(rest, still):
+    return _capture.Continuation(rest, (Thing(), still))
+
+
+def middle(thing, still):
+    raise AssertionError
+
+
+def end(thing, still):
+    raise AssertionError
+
+
+def without_the_thing(thing, still):
+    alive = weakref.ref(thing)
+    del thing
+    still.append(alive() is not None)
+
+
+def test_a_frame_that_somebody_looked_at_lets_go(hook):
+    """A log of the stack leaves the frame with a frame object, which nobody else refers to."""
+
+    def looked_at(rest, still):
+        thing = Thing()
+        assert sys._getframe().f_locals["thing"] is thing
+        return _capture.Continuation(rest, (thing, still))
+
+    _capture.mark_resume(end.__code__)
+    hook.replace(begin, looked_at)
+    hook.replace(end, without_the_thing)
+    still = []
+    hook.call(begin, end, still)
+    assert still == [False]
+
+
+def test_a_frame_without_room_for_the_code_lets_go(hook):
+    """The code runs as a function of its own then."""
+
+    large = types.FunctionType(without_the_thing.__code__.replace(co_stacksize=100_000), globals())
+    _capture.mark_resume(middle.__code__)
+    hook.replace(begin, with_a_thing)
+    hook.replace(middle, large)
+    still = []
+    hook.call(begin, middle, still)
+    assert still == [False]

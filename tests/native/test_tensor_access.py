@@ -6,6 +6,7 @@ Also new tensors and views, and the state of the thread.
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -253,3 +254,16 @@ def test_calibration_in_any_state(setup: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr
+
+
+def test_calibration_in_memory_that_was_used_before() -> None:
+    """What was freed lies between and behind the fields of tensors: it fits some samples by chance."""
+    code = (
+        "import torch, _capture\n"
+        "for _ in range(200):\n"
+        "    _capture.calibrate(True)\n"
+        "    assert _capture.calibrate() == 'offsets', _capture.tensor_layout()\n"
+    )
+    memory = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | memory)
+    assert done.returncode == 0, done.stderr

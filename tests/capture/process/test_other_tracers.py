@@ -247,6 +247,23 @@ def test_torch_compile_captures_the_frames_that_it_is_to_capture(mine_first):
     torch._dynamo.reset()
 
 
+def test_a_frame_that_another_evaluator_gives_back_is_run_as_it_is():
+    """Each evaluator was installed while the other one was: a frame that fails in a graph does it once."""
+
+    def looked_up(table, index):
+        return table[index] * 2
+
+    fast = capture.compile(looked_up, backend="eager")
+    with capture.enable(backend="eager"):
+        torch.compile(function, backend="eager")(x)
+    torch._dynamo.reset()
+    fast(x, torch.tensor([1]))
+    before = counters["graphs"]["failed_calls"]
+    with pytest.raises(IndexError):
+        fast(x, torch.tensor([7]))
+    assert counters["graphs"]["failed_calls"] == before + 1
+
+
 def test_what_another_compiler_runs_is_not_captured():
     reasons = []
 
