@@ -19,6 +19,7 @@ import torch
 from capture.backends.settings import check_mode, make_settings
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
+from capture.hooks.copies import remember_copies
 from capture.hooks.regions import Region, without_capture
 from capture.interpret.budget import forget_too_long
 from capture.policy import marks
@@ -93,8 +94,16 @@ class enable(Region):
         """Wrap a function or module."""
         return wrap(fn, self, self._arguments)
 
+    def __reduce__(self) -> Any:
+        return _enable, (self._arguments,)
+
     def __repr__(self) -> str:
         return f"enable({self._name!r})"
+
+
+def _enable(arguments: Mapping[str, Any]) -> enable:
+    """The region of a pickled one."""
+    return enable(**arguments)
 
 
 @overload
@@ -125,6 +134,7 @@ def _unchanged(fn: T) -> T:
 
 def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
     """A function or module that runs in `region`. `arguments` make the same region after unpickling."""
+    target = fn
     if isinstance(fn, WITHOUT_A_FRAME):
         fn = _in_a_frame(fn)
     switch.request(fn)
@@ -136,12 +146,14 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
         raise UsageError(
             f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}"
         )
-    return region.around(fn)
+    captured = region.around(fn)
+    remember_copies(captured, region, target)
+    return captured
 
 
 def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
     """The compiled module of a copied or unpickled original."""
-    return disable(module) if arguments is None else enable(**arguments)(module)
+    return disable(module) if arguments is None else _enable(arguments)(module)
 
 
 #: types of callables in C: a call of one has no Python frame to capture

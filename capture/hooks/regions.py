@@ -92,15 +92,16 @@ class Region:
     def around(self, fn: T) -> T:
         """A wrapper of `fn` that runs each call in this region.
 
-        Calls always end in the reverse order of their begin, so they need no place on the stack.
+        Calls always end in the reverse order of their begin, so they need no place on the stack. The function
+        holds what pickle can write: `fn` and the region.
         """
         inside = self.state()
 
         @functools.wraps(fn)
         def captured(*args: Any, **kwargs: Any) -> Any:
-            before = switch.switch(switch.OFF if stance.current() == stance.FORCE_EAGER else inside)
+            before = switch.switch(switch.OFF if stance.current() == stance.FORCE_EAGER else self.state())
             try:
-                switch.prepare(inside.hook, fn)
+                switch.prepare(self.hook, fn)
                 return fn(*args, **kwargs)
             finally:
                 switch.switch(before)

@@ -24,6 +24,7 @@ typedef struct {
     PyObject *method; /* NULL: the target itself is called */
     PyObject *callback;
     PyObject *key;
+    PyObject *copies; /* NULL or None: it can't be made again. Else capture/hooks/copies.py */
 } HookedFunction;
 
 static PyTypeObject HookedFunction_Type;
@@ -156,6 +157,7 @@ static PyObject *hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->method = Py_XNewRef(method);
     self->callback = callback == Py_None ? NULL : Py_NewRef(callback);
     self->key = Py_NewRef(key);
+    self->copies = NULL;
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -166,6 +168,7 @@ static int hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
     Py_VISIT(self->method);
     Py_VISIT(self->callback);
     Py_VISIT(self->key);
+    Py_VISIT(self->copies);
     return PyFunction_Type.tp_traverse((PyObject *)self, visit, arg);
 }
 
@@ -175,33 +178,56 @@ static int hooked_clear(HookedFunction *self)
     Py_SETREF(self->target, Py_NewRef(Py_None));
     Py_SETREF(self->key, Py_NewRef(Py_None));
     Py_CLEAR(self->callback);
+    Py_CLEAR(self->copies);
     return PyFunction_Type.tp_clear((PyObject *)self);
 }
 
 static void hooked_dealloc(HookedFunction *self)
 {
     PyObject *target = self->target, *method = self->method, *callback = self->callback, *key = self->key;
+    PyObject *copies = self->copies;
     PyFunction_Type.tp_dealloc((PyObject *)self);
     Py_DECREF(target);
     Py_XDECREF(method);
     Py_XDECREF(callback);
     Py_DECREF(key);
+    Py_XDECREF(copies);
 }
 
-/* As for any function, pickle and copy use its name. */
-static PyObject *hooked_reduce(PyObject *self, PyObject *ignored)
+static int is_made_again(const HookedFunction *self)
 {
-    return Py_NewRef(((PyFunctionObject *)self)->func_qualname);
+    return self->copies != NULL && self->copies != Py_None;
+}
+
+/* Without `copies`, pickle and copy use its name, as for any function. */
+static PyObject *hooked_reduce(HookedFunction *self, PyObject *ignored)
+{
+    return is_made_again(self) ? PyObject_CallMethod(self->copies, "pickled", "O", self)
+                               : Py_NewRef(self->function.func_qualname);
+}
+
+static PyObject *hooked_copy(HookedFunction *self, PyObject *ignored)
+{
+    return is_made_again(self) ? PyObject_CallMethod(self->copies, "copied", "O", self) : Py_NewRef(self);
+}
+
+static PyObject *hooked_deepcopy(HookedFunction *self, PyObject *memo)
+{
+    return is_made_again(self) ? PyObject_CallMethod(self->copies, "deep_copied", "OO", self, memo)
+                               : Py_NewRef(self);
 }
 
 static PyMethodDef hooked_methods[] = {
-    {"__reduce__", hooked_reduce, METH_NOARGS, "The qualified name."},
+    {"__reduce__", (PyCFunction)hooked_reduce, METH_NOARGS, "What pickle writes."},
+    {"__copy__", (PyCFunction)hooked_copy, METH_NOARGS, "The same; another one of a copied target."},
+    {"__deepcopy__", (PyCFunction)hooked_deepcopy, METH_O, "The same; another one of a copied target."},
     {NULL, NULL, 0, NULL},
 };
 
 /* Without this, readers would find the type's text, not the function's. */
 static PyMemberDef hooked_members[] = {
     {"__doc__", T_OBJECT, offsetof(PyFunctionObject, func_doc), 0, NULL},
+    {"copies", T_OBJECT, offsetof(HookedFunction, copies), 0, "what copy and pickle ask; None without it"},
     {NULL, 0, 0, 0, NULL},
 };
 

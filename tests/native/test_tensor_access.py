@@ -265,5 +265,7 @@ def test_calibration_in_memory_that_was_used_before() -> None:
         "    assert _capture.calibrate() == 'offsets', _capture.tensor_layout()\n"
     )
     memory = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "1"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | memory)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | memory
+    )
     assert done.returncode == 0, done.stderr

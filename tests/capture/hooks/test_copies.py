@@ -1,0 +1,133 @@
+"""Compiled functions are copied and pickled as the program's own are, and come back compiled."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import multiprocessing
+import pickle
+
+import pytest
+import torch
+
+import capture
+from capture.report.counters import counters
+
+
+def doubled(x):
+    return x * 2 + 1
+
+
+def scaled(x, factor):
+    return x * factor
+
+
+@capture.compile(backend="eager")
+def decorated(x):
+    return x * 3
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+    def scores(self, x):
+        return self.linear(x) + 1
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+TARGETS = {
+    "function": lambda: doubled,
+    "method": lambda: Net().scores,
+    "forward": lambda: Net().forward,
+    "partial": lambda: functools.partial(scaled, factor=torch.tensor(2.0)),
+    "builtin": lambda: torch.sin,
+}
+
+
+@pytest.mark.parametrize("ran", [False, True])
+@pytest.mark.parametrize("copying", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_comes_back_is_compiled(name, copying, ran):
+    fast, x = capture.compile(TARGETS[name](), backend="eager", dynamic=False), torch.randn(2, 3)
+    expected = fast(x) if ran else fast._capture_original(x)
+    again = copying(fast)
+    capture.reset()
+    assert torch.equal(again(x), expected)
+    assert counters["graphs"]["compiled"] == 1
+    assert (again is fast) == (copying is not pickled and name in ("function", "builtin"))
+
+
+def test_a_deep_copy_of_a_method_has_an_object_of_its_own():
+    net, x = Net(), torch.randn(2, 3)
+    fast = capture.compile(net.scores, backend="eager")
+    again = copy.deepcopy(fast)
+    with torch.no_grad():
+        net.linear.weight.zero_()
+    assert not torch.equal(again(x), fast(x))
+
+
+def test_the_settings_come_back():
+    strict = pickled(capture.compile(with_branches, backend="eager", fullgraph=True))
+    with pytest.raises(capture.Unsupported):
+        strict(torch.ones(2))
+
+
+def with_branches(x):
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def test_a_decorated_function_is_its_name():
+    assert pickled(decorated) is decorated
+    assert pickled(capture.compile(decorated, backend="eager"))(torch.ones(1)) == 3
+
+
+def test_what_pickle_refuses_is_refused():
+    nameless = lambda x: x + 1  # noqa: E731
+    with pytest.raises((pickle.PicklingError, AttributeError)) as plain:
+        pickle.dumps(nameless)
+    with pytest.raises(type(plain.value)) as compiled:
+        pickle.dumps(capture.compile(nameless))
+    assert "<lambda>" in str(compiled.value)
+
+
+def test_its_parts_can_be_pickled():
+    """cloudpickle writes a function of `__main__` by its code, its cells and its attributes."""
+    fast = capture.compile(doubled, backend="eager", fullgraph=True)
+    for cell in fast.__closure__:
+        pickled(cell.cell_contents)
+    assert pickled(vars(fast)).keys() == vars(fast).keys()
+
+
+def row(fast, index):
+    return fast(torch.full((3,), float(index))).tolist()
+
+
+def test_a_spawned_process_gets_it():
+    fast = capture.compile(doubled, backend="eager")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(row, (fast, 2)) == [5.0, 5.0, 5.0]
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, change):
+        self.change = change
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return self.change(torch.full((3,), float(index)))
+
+
+def test_spawned_workers_of_a_loader_get_it():
+    rows = Rows(capture.compile(doubled, backend="eager"))
+    loader = torch.utils.data.DataLoader(rows, num_workers=1, multiprocessing_context="spawn")
+    assert [batch.tolist() for batch in loader] == [[[1.0, 1.0, 1.0]], [[3.0, 3.0, 3.0]]]
