@@ -31,7 +31,7 @@ from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.partition import Parts, partition
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
-from codegen.fake.fake import fake_mode
+from codegen.fake.fake import mode_of_a_trace
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
 from codegen.kernel.watching import unwatched
@@ -91,9 +91,10 @@ def compile_fx(
                 return InInferenceMode(
                     compile_fx(inside, example_inputs, store=store, kernels=kernels, frozen=frozen)
                 )
-        joint = trace_joint(gm, example_inputs, fake_mode())
-        check_sharing(joint.trace, example_inputs)
-        graph = finish(gm, example_inputs, joint, store, kernels, frozen)
+        with mode_of_a_trace() as mode:
+            joint = trace_joint(gm, example_inputs, mode)
+            check_sharing(joint.trace, example_inputs)
+            graph = finish(gm, example_inputs, joint, store, kernels, frozen)
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
@@ -232,8 +233,9 @@ def backward_again(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, kernels: bool
 ) -> list[SegmentBackward]:
     """The segments of the backward of a training graph whose forward is compiled already."""
-    joint = trace_joint(gm, example_inputs, fake_mode())
-    return backward_parts(gm, example_inputs, joint, store, kernels)[1]
+    with mode_of_a_trace() as mode:
+        joint = trace_joint(gm, example_inputs, mode)
+        return backward_parts(gm, example_inputs, joint, store, kernels)[1]
 
 
 def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:

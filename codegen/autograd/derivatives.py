@@ -37,7 +37,7 @@ except ImportError:
 from codegen.autograd.joint_graph import Joint, close_forward, ends_behind_hooks, segments_of
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
 from codegen.autograd.segments import borders, edges_to, run_autograd, tangents_of
-from codegen.fake.fake import FakeMode, fake_mode
+from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
@@ -129,8 +129,7 @@ def differentiate(
     `strides`: the strides of the tangents of the first order, where they differ from the strides of the
     results.
     """
-    mode = fake_mode()
-    with recipe.surroundings():
+    with mode_of_a_trace() as mode, recipe.surroundings():
         joint = recipe.forward(mode)
         with mode, torch.enable_grad():
             found = Orders(joint, recipe, part, mode).graph(required, strides)

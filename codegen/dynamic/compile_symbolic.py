@@ -15,7 +15,7 @@ from torch import fx
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs, SymbolicGraph
 from codegen.dynamic.symbolic_training import SymbolicTraining, compile_training
-from codegen.fake.fake import fake_mode
+from codegen.fake.fake import mode_of_a_trace
 from codegen.kernel.errors import NotSymbolic
 from codegen.trace.trace import Trace
 
@@ -24,18 +24,19 @@ def compile_symbolic(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, fallback: Any
 ) -> SymbolicGraph | SymbolicTraining:
     """Raises NotSymbolic, and the errors of tracing."""
-    opened = OpenInputs(gm, example_inputs, fake_mode())
-    with torch._C._EnablePythonDispatcher():
-        joint = trace_joint(gm, opened.fakes, opened.mode)
-        check_sharing(joint.trace, example_inputs)
-        check_form(joint)
-        if joint.is_training:
-            return compile_training(gm, example_inputs, joint, opened, store, fallback)
-        graph = _finished(joint.trace)
-    [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
-    result.changes, result.fallback = joint.trace.changes, fallback
-    result.views = joint.trace.views()
-    return result
+    with mode_of_a_trace() as mode:
+        opened = OpenInputs(gm, example_inputs, mode)
+        with torch._C._EnablePythonDispatcher():
+            joint = trace_joint(gm, opened.fakes, opened.mode)
+            check_sharing(joint.trace, example_inputs)
+            check_form(joint)
+            if joint.is_training:
+                return compile_training(gm, example_inputs, joint, opened, store, fallback)
+            graph = _finished(joint.trace)
+        [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
+        result.changes, result.fallback = joint.trace.changes, fallback
+        result.views = joint.trace.views()
+        return result
 
 
 def check_form(joint: Joint) -> None:

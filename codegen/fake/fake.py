@@ -18,10 +18,11 @@ meta kernel, and wraps the results. It still is a `FakeTensorMode` for `isinstan
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -195,6 +196,18 @@ def fake_mode() -> FakeMode:
     """A new mode. Enter it (`with mode:`) to call torch operators that make tensors."""
     keep_dynamo_out()
     return FakeMode()
+
+
+@contextlib.contextmanager
+def mode_of_a_trace() -> Iterator[FakeMode]:
+    """A new mode, without entering it. At the end it forgets which real tensors it has seen: the mode itself
+    lives in cycles until a collection, and no weak reference to a parameter may stay for so long.
+    """
+    mode = fake_mode()
+    try:
+        yield mode
+    finally:
+        mode.forget_tensors()
 
 
 @functools.cache
