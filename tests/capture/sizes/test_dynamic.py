@@ -634,8 +634,8 @@ def counts_globally(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("make", [CountingModule, lambda: counts_globally])
 def test_a_counter_becomes_a_symbol(make: Any) -> None:
-    """Ints of modules and globals are settings, except those that the code itself counts up: these are symbols
-    in the first capture.
+    """Ints of modules and globals are settings, except those that the code itself counts up: these are
+    symbols in the first capture.
     """
     expected, counted, x = make(), make(), torch.ones(2)
     captured = capture.compile(counted, backend="eager")
