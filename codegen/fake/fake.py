@@ -53,6 +53,7 @@ aten = torch.ops.aten
 META = torch.device("meta")
 CPU = torch.device("cpu")
 ON_CPU = (None, CPU, "cpu")
+DEVICE = torch.ops.prim.device.default
 
 
 class SymbolicRules(Protocol):
@@ -128,6 +129,8 @@ class FakeMode(FakeTensorMode):
     def __torch_dispatch__(  # type: ignore[override]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func is DEVICE:  # autograd asks for it at each of its steps
+            return self.device_of(args[0])
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
         self.has_drawn |= draws(func)
@@ -155,6 +158,9 @@ class FakeMode(FakeTensorMode):
                 return func(*args, **kwargs)
             finally:
                 self.in_kernel_invocation = was_inside
+
+    def device_of(self, fake: FakeTensor) -> torch.device:
+        return META if self.in_kernel_invocation else fake._fake_device
 
     def new(self, spec: Spec, device: torch.device) -> FakeTensor:
         with torch._C._DisableTorchDispatch():
@@ -590,6 +596,6 @@ def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwa
     return args[0], None
 
 
-@rule(torch.ops.prim.device.default)
+@rule(DEVICE)
 def run_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return META if mode.in_kernel_invocation else args[0]._fake_device
+    return mode.device_of(args[0])

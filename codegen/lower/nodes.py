@@ -7,11 +7,13 @@ Out: sizes and strides as `Index`; numbers in the forms of definitions and of la
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 
 from codegen.kernel.index_algebra import Index, Poly, from_size, to_expr
 from codegen.kernel.ops import IR_DTYPES
@@ -34,10 +36,14 @@ def unused_results(node: fx.Node, count: int) -> set[int]:
 
 def is_view(target: Any) -> bool:
     """True for operators whose results share the memory of an argument."""
+    return isinstance(target, OpOverload) and _shares_memory(target)
+
+
+@functools.cache
+def _shares_memory(target: OpOverload) -> bool:
     if target is torch.ops.aten._unsafe_view.default:
         return True
-    schema = getattr(target, "_schema", None)
-    return schema is not None and any(result.alias_info is not None for result in schema.returns)
+    return any(result.alias_info is not None for result in target._schema.returns)
 
 
 def owner_of(node: fx.Node) -> fx.Node:

@@ -17,7 +17,7 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.fake.fake import FakeMode, FakeTensor, run_rule
+from codegen.fake.fake import DEVICE, FakeMode, FakeTensor, run_rule
 from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.table import SHAPE_RULES
@@ -141,6 +141,8 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func is DEVICE:  # autograd asks for it at each of its steps
+            return self.mode.device_of(args[0])
         if not isinstance(func, OpOverload):
             raise UntraceableError(f"a call of {func}, which is not an ATen operator")
         if func in CASTS_INSIDE and self.under_autocast:

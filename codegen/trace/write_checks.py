@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen.fake.shapes.spec import can_cast
 from codegen.kernel.errors import UntraceableError
 
 
@@ -34,7 +35,7 @@ def check_out_dtypes(func: OpOverload, made: Sequence[Any], targets: Sequence[to
 
 def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:
     """Eager refuses some writes, such as floats to integers."""
-    if not torch.can_cast(value.dtype, target.dtype):
+    if not can_cast(value.dtype, target.dtype):
         raise UntraceableError(f"a write of {value.dtype} to a tensor of {target.dtype}")
 
 

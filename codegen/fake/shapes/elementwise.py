@@ -13,7 +13,17 @@ from typing import Any
 
 import torch
 
-from codegen.fake.shapes.spec import SHAPE_RULES, Spec, aten, contiguous, iterated_strides, like
+from codegen.fake.shapes.spec import (
+    SHAPE_RULES,
+    Spec,
+    aten,
+    can_cast,
+    contiguous,
+    iterated_strides,
+    like,
+    promoted,
+    row_major,
+)
 
 Operand = Any  # a tensor or a number
 
@@ -28,9 +38,9 @@ def combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtyp
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
-        return torch.promote_types(higher, torch.complex32) if lower.is_complex else higher
+        return promoted(higher, torch.complex32) if lower.is_complex else higher
     if higher is torch.bool or lower.is_floating_point or lower.is_complex:
-        return torch.promote_types(higher, lower)
+        return promoted(higher, lower)
     return higher
 
 
@@ -41,7 +51,7 @@ def number_dtype(value: Any) -> torch.dtype:
         return torch.int64
     if isinstance(value, float):
         return torch.get_default_dtype()
-    return torch.promote_types(torch.get_default_dtype(), torch.complex32)
+    return promoted(torch.get_default_dtype(), torch.complex32)
 
 
 def result_type(operands: Sequence[Operand]) -> torch.dtype:
@@ -52,7 +62,7 @@ def result_type(operands: Sequence[Operand]) -> torch.dtype:
         dtype = operand.dtype if is_tensor else number_dtype(operand)
         level = (0 if operand.dim() else 1) if is_tensor else 2
         known = found[level]
-        found[level] = dtype if known is None else torch.promote_types(known, dtype)
+        found[level] = dtype if known is None else promoted(known, dtype)
     result = combine(found[0], combine(found[1], found[2]))
     assert result is not None, "result_type of no operands"
     return result
@@ -98,6 +108,24 @@ def operand_strides(
     return seen
 
 
+def rows_of(operands: Sequence[Operand]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The shape and strides of the result where all tensors have one shape and are stored row by row.
+
+    This is the usual case. Numbers and tensors without dims change nothing in it.
+    """
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    for operand in operands:
+        if not isinstance(operand, torch.Tensor) or not operand.dim():
+            continue
+        if not shape:
+            shape = tuple(operand.shape)
+            strides = row_major(shape)
+        if operand.stride() != strides or tuple(operand.shape) != shape:
+            return None
+    return None if 0 in shape else (shape, strides)
+
+
 def elementwise(
     operands: Sequence[Operand], dtype: torch.dtype, compute: torch.dtype | None = None, asis: int = 0
 ) -> Any:
@@ -105,6 +133,9 @@ def elementwise(
 
     The operands are converted to `compute` (default: `dtype`), except the first `asis` operands.
     """
+    rows = rows_of(operands)
+    if rows is not None:
+        return Spec(*rows, dtype)
     shape = broadcast(operands)
     if shape is None:
         return NotImplemented
@@ -168,7 +199,7 @@ def inplace_rule(functional: Any) -> Any:
         if (
             spec is NotImplemented
             or spec.shape != tuple(target.shape)
-            or not torch.can_cast(spec.dtype, target.dtype)
+            or not can_cast(spec.dtype, target.dtype)
         ):
             return NotImplemented
         return target

@@ -13,6 +13,7 @@ refuse): then torch's meta kernel decides, and raises eager's error.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,6 +45,11 @@ def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
         return body
 
     return register
+
+
+#: While a mode is on, torch makes operators of these questions, and the mode runs them: 50 us each.
+promoted = functools.cache(torch.promote_types)
+can_cast = functools.cache(torch.can_cast)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
