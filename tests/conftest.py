@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Not the user's folder. The processes of one run share it, and `make clean` removes it.
 os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
+# Tests look at how a frame is captured. Those of stored entries switch the store on.
+os.environ.setdefault("CAPTURE_STORE_ENTRIES", "0")
 # Tests call a function once and look at its graph.
 os.environ.setdefault("CAPTURE_WHEN", "first")
 

@@ -45,14 +45,32 @@ class ResumePoint:
     prologue: int
 
 
-#: of a resume function's code: its original, which owns it, and the length of its prologue
-_points: CodeTable[tuple[weakref.ref[CodeType], int]] = CodeTable()
+@dataclass(frozen=True)
+class Made:
+    """How a resume function was made: its original, which owns it, and the arguments of `resume_code`."""
+
+    owner: weakref.ref[CodeType]
+    prologue: int
+    target: int
+    stack: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+_points: CodeTable[Made] = CodeTable()
 
 
 def point_of(code: CodeType) -> ResumePoint:
-    owner, prologue = _points.get(code) or (None, 0)
-    original = owner() if owner is not None else None
-    return ResumePoint(original, prologue) if original is not None else ResumePoint(code, 0)
+    made = _points.get(code)
+    original = made.owner() if made is not None else None
+    return ResumePoint(code, 0) if original is None or made is None else ResumePoint(original, made.prologue)
+
+
+def made_of(code: CodeType) -> Made:
+    """Raises KeyError where the code is no resume function."""
+    made = _points.get(code)
+    if made is None:
+        raise KeyError(code)
+    return made
 
 
 def is_resume(code: CodeType) -> bool:
@@ -62,7 +80,7 @@ def is_resume(code: CodeType) -> bool:
 def is_orphan(code: CodeType) -> bool:
     """Whether it is a resume function whose original is gone: nobody can continue it behind a break."""
     point = _points.get(code)
-    return point is not None and point[0]() is None
+    return point is not None and point.owner() is None
 
 
 def cell_names(original: CodeType) -> tuple[str, ...]:
@@ -123,7 +141,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if prefixed is not None:
         code, head = prefixed
         remember_prefix(code, head, original, target)
-        _points[code] = (weakref.ref(original), len(prologue))
+        _points[code] = Made(weakref.ref(original), len(prologue), target, stack, names)
         return code
     items = [*prologue, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
@@ -135,7 +153,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    _points[code] = (weakref.ref(original), len(prologue))
+    _points[code] = Made(weakref.ref(original), len(prologue), target, stack, names)
     return code
 
 

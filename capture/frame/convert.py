@@ -18,10 +18,11 @@ import _capture
 import torch
 
 import cache
+from capture.frame import stored_entries
 from capture.frame.attempts import Attempts
 from capture.frame.entry import build_entry
 from capture.frame.expected_breaks import ExpectedBreaks
-from capture.frame.left_to_python import UNHOOKED, forget_frames, give_up, leave_alone, leave_disabled
+from capture.frame.left_to_python import forget_frames, give_up, leave_alone, leave_disabled
 from capture.frame.recompiles import check_limit
 from capture.frame.translation import translate
 from capture.hooks.converters import makes_converters
@@ -63,7 +64,7 @@ class Converter:
         if original is not None:
             return leave_disabled(frame.function, original)
         if frame.code is FILLS_LAZY_MODULE:
-            return UNHOOKED
+            return stored_entries.UNHOOKED
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
             if not torch_compile_marks.is_wrapper(frame.function):
@@ -75,14 +76,17 @@ class Converter:
             return self._convert(frame)
 
     def _convert(self, frame: Any) -> Any:
-        started, handled = time.perf_counter(), sys.exc_info()[1]
+        started, handled, seen = time.perf_counter(), sys.exc_info()[1], self.history.of(frame.code)
         try:
+            found = stored_entries.find(frame, self.settings, seen)
+            if found is not None:
+                return found.now
             if not self._may_recompile(frame):
                 return None
             entry = self._entry_of_last_attempt(frame, handled)
         except SkipFrame as skip:
             forget_frames(skip, handled)
-            return leave_alone(frame, skip, self.settings)
+            return leave_alone(frame, skip, self.settings, seen)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
         except ProgramTooLarge as error:
@@ -115,6 +119,7 @@ class Converter:
                 with ThreadState():
                     capture = translate(tx, attempts)
                     entry = build_entry(frame, capture, self.settings)
+                    stored_entries.keep(frame, capture, entry, self.settings, attempts.seen)
                     capture.output.forget_objects()
                     return entry
             except Retry as signal:

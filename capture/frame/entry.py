@@ -22,6 +22,7 @@ from capture.frame.graph_failure import FailureHandler, call_by_call
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
+from capture.graph.program_places import PLACES
 from capture.interpret.output_graph import OutputGraph
 from capture.output import break_code, frame_code
 from capture.policy import frame_filter
@@ -61,6 +62,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     entry.guard_set = guards
     entry.breaks = capture.value is None
     entry.trains = trains(capture)
+    capture.graph = graph
     return entry
 
 
@@ -80,6 +82,7 @@ def recipe_entry(
     inputs = input_sources(capture)
     on_failure = failure_handler(frame, capture, settings)
     result, slots = capture.recipe.numbered(inputs)
+    capture.slots = slots
     program = encode_guards(frame, guards, slots)
     entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
     entry.on_failure = lambda _, error, inputs: on_failure(error, inputs)
@@ -99,7 +102,8 @@ def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: A
     code = frame_code.assemble(capture.code, graph, input_sources(capture))
     frame_filter.hide_from_torch_compile(code)
     write_bytecode(frame.code, code)
-    return cache.CacheEntry(encode_guards(frame, guards, capture.code.slots), settings, code=code)
+    capture.slots = capture.code.slots
+    return cache.CacheEntry(encode_guards(frame, guards, capture.slots), settings, code=code)
 
 
 def input_sources(capture: Capture) -> list[Source]:
@@ -168,6 +172,7 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
     if not output.operation_count():
         return None
     module = output.finished_module(outputs, frame.code.co_name)
+    capture.places = vars(module)[PLACES]
     counters["graphs"]["compiled"] += 1
     counters["graphs"]["calls_captured"] += output.operation_count()
     observe.current().on_graph(module, frame.code)
@@ -187,6 +192,7 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
     finally:
         state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
+    capture.compiled = compiled
     return compiled
 
 

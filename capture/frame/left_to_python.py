@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 import cache
+from capture.frame import stored_entries
 from capture.policy import torch_compile_marks
 from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
@@ -23,22 +24,23 @@ from guards.program import encode
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
-
-#: Python runs the frame and all its callees
-UNHOOKED = _capture.Entry(None, None, unhooked=True)
+    from capture.sizes.policy import Seen
 
 
-def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
+def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Seen | None = None) -> Any:
     """Leave the frame to Python, now and later. The result is for this call.
 
-    The callees of an idle frame were interpreted as part of it. None of them is worth a capture.
+    The callees of an idle frame were interpreted as part of it. None of them is worth a capture. With `seen`
+    the next process leaves the frame to Python too.
     """
-    now = UNHOOKED if skip.idle else None
+    now = stored_entries.UNHOOKED if skip.idle else None
     counters["frames"]["skipped"] += 1
     observe.current().on_skip(str(skip), frame.code)
     log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
     if skip.guards is None:
         _capture.skip_code(frame.code)
+        if seen is not None:
+            stored_entries.keep_skipped(frame, skip, settings, seen)
         return now
     if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
         # The guards name objects that live for one call, so each call would need its own entry.
@@ -49,6 +51,8 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
     entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
+    if seen is not None:
+        stored_entries.keep_left(frame, entry, settings, seen)
     return now
 
 
@@ -58,7 +62,7 @@ def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
     All these wrappers share one code object, so it gets no mark.
     """
     if torch_compile_marks.disables_what_it_calls(wrapper):
-        return UNHOOKED
+        return stored_entries.UNHOOKED
     own = getattr(original, "__func__", original)
     if isinstance(own, types.FunctionType):
         _capture.skip_code(own.__code__)

@@ -32,6 +32,7 @@ from capture.variables.core.class_lookup import forget_pending
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
+    from guards.sources import Source
 
 FEW = 40  # instructions that Python runs faster than it makes and calls a resume function
 
@@ -47,6 +48,10 @@ class Capture:
         self.recipe: Recipe | None = None
         self.code: frame_code.FrameCode | None = None
         self.forward: Callable[..., Any] | None = None  # the graph, call by call
+        self.compiled: Any = None  # what the backend made of the graph
+        self.graph: Any = None  # the same, as the entry calls it
+        self.places: list[Any] = []  # of the program, for each node of the graph
+        self.slots: list[Source] = []  # that the guard program loads
 
     @property
     def outputs(self) -> list[torch.fx.Node]:
@@ -66,7 +71,8 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
         attempts.note_stores(tx)
         observe.current().on_compile_time("translate", time.perf_counter() - started, attempts.frame.code)
         return finish(tx, value, reason, attempts.settings, attempts.frame)
-    except SkipFrame:
+    except SkipFrame as skip:
+        skip.granted = tx.output.granted.taken_over()
         tx.output.forget_objects()
         raise
     finally:

@@ -38,6 +38,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import LazyVariable, NotConstant, ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.granted import granted
 from capture.variables.core.rules import lookup
 from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.numbers.arithmetic import compute
@@ -158,6 +159,7 @@ def _constant_result(
         except NotConstant:
             raise GraphBreak("builtin", name=function.function.__qualname__, value=argument) from None
 
+    granted().only_here("a result that is assumed to be constant")
     result = function.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
     return tx.wrap(result, ConstantSource(result))
 
@@ -238,6 +240,7 @@ def make_translator(
 ) -> Translator:
     code = function.code_object()
     if isinstance(function, UserFunctionVariable):
+        granted().inlined[id(function.function)] = function.function
         signature = existing_signature(tx, function)
         same_module = function.function.__globals__ is root_of(tx).scope.globals
         _guard_globals(tx, function, same_module)

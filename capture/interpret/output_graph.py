@@ -36,6 +36,7 @@ from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.symbols import Symbols
 from capture.sizes.unbacked import Allowed, Unbacked
 from capture.variables.core.base import Variable
+from capture.variables.core.granted import begin
 from capture.variables.tensors import torch_function_overrides
 from codegen.fake.fake import fake_mode
 from codegen.kernel.graph_module import GraphModule
@@ -63,6 +64,7 @@ class OutputGraph:
         has_to_pay: bool = False,
         defers_calls: bool = True,
     ) -> None:
+        self.granted = begin()
         self.graph = new_graph()
         self.fake_mode = fake_mode()
         self.guards = GuardSet(guards_of_state())
@@ -90,6 +92,7 @@ class OutputGraph:
         keep them alive.
         """
         self.objects.forget()
+        self.granted.release()
         for generator in self.generators:
             generator.forget_frame()
         for made in self.new_classes:

@@ -299,6 +299,22 @@ def is_of_the_program(code: CodeType) -> bool:
     return not in_package and not path.startswith((_STDLIB, *GENERATED))
 
 
+def origin_of(path: str) -> str:
+    """Where a file belongs, for the rules of this module: the same in each process. Of torch's files the
+    name counts, of those of other packages only the package.
+    """
+    if path.startswith(GENERATED):
+        return f"generated {path}"
+    if path.startswith(_TORCH):
+        return f"torch {path.removeprefix(_TORCH)}"
+    if path.startswith(OUR_PACKAGES):
+        return "capture"
+    package = _package_of(path)
+    if package is not None:
+        return f"package {package}"
+    return "standard library" if path.startswith(_STDLIB) else "program"
+
+
 def _is_polyfills(module: str) -> bool:
     """Whether the module has polyfills: `capture.variables.<family>.polyfills` and `..._polyfills`."""
     return module.startswith("capture.variables.") and module.endswith("polyfills")

@@ -198,7 +198,10 @@ class SkipFrame(Exception):
     guards: skip the frame as long as they hold; None: always.
     idle: Python also runs all functions that the frame calls, because they have nothing to capture.
     straight: the frame does the same each time, so its guards are not checked each time.
+    granted: what the translation took for granted until then.
     """
+
+    granted: Any = None
 
     def __init__(
         self, reason: str, *, guards: GuardSet | None = None, idle: bool = False, straight: bool = False

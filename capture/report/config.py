@@ -70,6 +70,11 @@ class Config:
     disk_cache: bool = True
     """Keep machine code in `cache_dir` for the next process."""
 
+    store_entries: bool = False
+    """Keep entries of frames in the disk cache too: guards, code, and which frames are left to Python. The
+    next process then translates nothing of what it finds there (docs/stored_entries.md).
+    """
+
     cache_dir: str = ""
     """Folder of the disk cache. Empty: the user's cache folder."""
 

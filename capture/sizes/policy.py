@@ -70,6 +70,25 @@ class Seen:
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
 
+    def as_data(self) -> dict[str, Any]:
+        """What is known of sizes and numbers, for JSON."""
+        return {
+            "sizes": self.sizes,
+            "ints": {place: sorted(values) for place, values in self.ints.items()},
+            "floats": self.floats,
+            "positions": self.positions,
+            "written": sorted(self.written),
+        }
+
+    def learn(self, data: dict[str, Any]) -> None:
+        """Take over what an earlier process saw, where this process has seen nothing."""
+        for name in ("sizes", "floats", "positions"):
+            for place, value in data.get(name, {}).items():
+                getattr(self, name).setdefault(place, value)
+        for place, values in data.get("ints", {}).items():
+            self.ints.setdefault(place, set(values))
+        self.written.update(data.get("written", ()))
+
 
 class SizeHistory:
     """The values that the captures of one converter saw."""

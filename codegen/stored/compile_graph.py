@@ -15,9 +15,11 @@ from typing import Any, Protocol
 
 from torch import fx
 
+from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import TEXTS
 from codegen.stored.captured import Captured, captured
-from codegen.stored.graphs import add_backward, from_data, state_of, to_data
+from codegen.stored.graphs import add_backward, captured_of, from_data, to_data
+from codegen.stored.modules import module_of
 from codegen.stored.names import Malformed, NotStored
 from codegen.stored.state import state, versions
 
@@ -87,6 +89,12 @@ def restore(key: str, store: Store, module: Callable[[], fx.GraphModule] | None 
     return read(key, store, module, check_state=True) if is_used() else None
 
 
+def captured_module(key: str, store: Store) -> GraphModule | None:
+    """The captured graph of that key. None: it is gone. Raises Malformed."""
+    data = store.get(parts_of(key), KIND)
+    return None if data is None else module_of(captured_of(data)["module"])
+
+
 def read(
     key: str, store: Store, module: Callable[[], fx.GraphModule] | None, check_state: bool = False
 ) -> Any:
@@ -95,7 +103,7 @@ def read(
     if data is None:
         return None
     try:
-        if check_state and state_of(data) != state():
+        if check_state and captured_of(data)["state"] != state():
             return None
         found = from_data(data, module, store)
     except NotStored:

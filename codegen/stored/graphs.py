@@ -177,13 +177,14 @@ def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any)
     return container.pack(content, writer.blobs)
 
 
-def state_of(data: bytes) -> Any:
-    """The state of the process in which the graph was compiled. Raises Malformed."""
+def captured_of(data: bytes) -> Any:
+    """The captured graph as plain data: module, inputs, state. Raises Malformed."""
     content, _ = container.unpack(data)
     try:
-        return content["captured"]["state"]
+        captured = content["captured"]
+        return {name: captured[name] for name in ("module", "inputs", "state")}
     except DAMAGES as error:
         raise Malformed("the graph is damaged") from error
 
 
-__all__ = ["Origin", "from_data", "graph_of", "state_of", "to_data"]
+__all__ = ["Origin", "captured_of", "from_data", "graph_of", "to_data"]

@@ -77,7 +77,7 @@ def node_data(node: fx.Node, writer: NodeWriter) -> list[Any]:
     ]
 
 
-def module_of(rows: Any) -> fx.GraphModule:
+def module_of(rows: Any) -> GraphModule:
     """The module with these nodes. Raises Malformed."""
     reader = NodeReader([])
     graph = fx.Graph()

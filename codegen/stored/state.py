@@ -29,6 +29,10 @@ import torch
 from codegen.launch.levels import host_level
 from codegen.stored.names import NotStored
 
+#: where torch keeps the precision of float32; `torch.get_float32_matmul_precision` may raise
+PRECISIONS = (
+    ("generic", "all"), ("mkldnn", "all"), ("mkldnn", "matmul"), ("mkldnn", "conv"), ("mkldnn", "rnn"),
+)  # fmt: skip
 PACKAGES = ("cache", "capture", "codegen", "guards")
 
 
@@ -54,7 +58,7 @@ def state() -> dict[str, Any]:
             torch.is_deterministic_algorithms_warn_only_enabled(),
             torch._C._get_deterministic_fill_uninitialized_memory(),
         ],
-        "matmul_precision": torch.get_float32_matmul_precision(),
+        "precision": [torch._C._get_fp32_precision_getter(*place) for place in PRECISIONS],
         "mkldnn": [torch._C._has_mkldnn, torch._C._get_mkldnn_enabled()],
         "attention": [
             torch._C._get_flash_sdp_enabled(),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.granted import granted
 from capture.variables.operations.equality import names_objects
 from guards.guard import GuardError
 from guards.kinds.containers import SetLayoutGuard
@@ -78,6 +79,7 @@ class SetTable:
         return SetTable(self.held, (*self.origins, *(o for table in known for o in table.origins)))
 
     def pop(self) -> Any:
+        granted().order_of(self.held)
         if self.is_real:
             self.held, self.is_real = CLONE(self.held), False
         return self.held.pop()
@@ -91,6 +93,7 @@ class SetTable:
         for guard in guards:
             output.guards.add(guard)
         self.origins = ()
+        granted().order_of(self.held)
         return True
 
     def order_of_making(self) -> list[Any]:
@@ -98,6 +101,7 @@ class SetTable:
 
         There may be no such order.
         """
+        granted().order_of(self.held)
         wanted = list(self.held)
         backwards = wanted[::-1]
         return backwards if list(set(wanted)) != wanted == list(set(backwards)) else wanted

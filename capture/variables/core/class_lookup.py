@@ -11,6 +11,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.core.granted import granted
 from capture.variables.core.makers import constant, make
 from capture.variables.core.wrap import wrap, wrap_class
 from guards.properties.tensor_methods import PRISTINE
@@ -44,6 +45,7 @@ def lookup_type(cls: type, name: str) -> Any:
 
     An entry that the frame itself has changed breaks the graph: it is known only after the break.
     """
+    granted().classes[id(cls)] = cls
     pending = _pending.get(name, ())
     for base in type.__dict__["__mro__"].__get__(cls):
         if base in pending:

@@ -18,6 +18,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, ObservedException, Variable, realize
 from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.exception import raise_python
+from capture.variables.core.granted import granted
 from capture.variables.core.makers import constant, make, makes_constant
 from capture.variables.core.wrap import guard_identity, wrap_class, wraps
 from guards.kinds.constants import ConstantGuard
@@ -269,6 +270,11 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
             fix_nans(args)  # containers compare their items by identity first
     except NotConstant as error:
         raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
+    for value in (*values, *keywords.values()):
+        if isinstance(value, (set, frozenset)):
+            granted().order_of(value)
+    if getattr(function, "__name__", None) in ("hash", "__hash__"):
+        granted().only_here("a hash")
     try:
         result = function(*values, **keywords)
     except ObservedException:

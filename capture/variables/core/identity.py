@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.granted import granted
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -37,6 +38,7 @@ class IdentityVariable(Variable):
         if real is None:
             raise NotConstant(self)
         self.tx.output.guarding.identity(self.owner, real)
+        granted().only_here("an address")
         return id(real)
 
     def python_type(self) -> type:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.core.granted import granted
 from capture.variables.core.makers import make
 from guards.kinds.identity import ExactTypeGuard, IdentityGuard
 from guards.sources import ConstantSource, Source
@@ -44,6 +45,8 @@ def wrap(output: Output, value: Any, source: Source | None) -> Variable:
         return known
     if source is not None:
         output.budget.count_place()
+    if source is None or isinstance(source, ConstantSource):
+        granted().objects[id(value)] = value
     wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
     variable: Variable = wrapper(output, value, source)
     if variable.one_per_object:
@@ -58,6 +61,7 @@ def wrap_class(output: Output, cls: type) -> Variable:
 
 def class_constant(output: Output, cls: type) -> Variable:
     """A class that bytecode loads. It needs no guard."""
+    granted().objects[id(cls)] = cls
     return output.objects.known(cls) or make(type, cls, ConstantSource(cls))
 
 

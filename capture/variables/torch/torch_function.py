@@ -18,6 +18,7 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SizeVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import argument_value, fold
+from capture.variables.core.granted import granted
 from capture.variables.numbers.arithmetic import SYMBOL_FUNCTIONS, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.tensors import torch_function_overrides
@@ -104,7 +105,10 @@ def _constant(
     reader = function_kinds.STATE_READERS.get(self.function)
     if reader is not None:
         tx.output.guarding.state(*reader)
-    return tx.wrap_constant(self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))
+    result = self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
+    if not kwargs and not any(isinstance(argument, TensorVariable) for argument in args):
+        granted().facts.append((self.function, tuple(map(value, args)), result))
+    return tx.wrap_constant(result)
 
 
 def _state(

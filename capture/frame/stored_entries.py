@@ -1,0 +1,222 @@
+"""Entries that an earlier process has made, for a frame that this process sees for the first time.
+
+In:  a frame; or an entry that was made for it now.
+Out: `find`: an entry whose guards hold for the frame, or None. `keep`: the entry is in the store, if it can
+     be.
+
+    keep(frame, capture, entry, ...)     first process
+    find(frame, settings)                second process: nothing is translated
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import _capture
+
+import cache
+from capture.backends.llvm import kernel_store
+from capture.frame.graph_failure import FailureHandler, call_by_call
+from capture.graph.converted_inputs import converted_inputs
+from capture.graph.program_places import PLACES
+from capture.policy import frame_filter
+from capture.process import function_modes
+from capture.process.thread_state import read_modes
+from capture.report import log
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.sizes.policy import Seen
+from capture.stored.entries import (
+    Misfit,
+    Parts,
+    Surroundings,
+    from_data,
+    skip_data,
+    still_skipped,
+    to_data,
+)
+from capture.stored.objects import Changed
+from capture.stored.store import Shelf, shelf_of
+from capture.variables.core.granted import Granted
+from codegen.stored.compile_graph import captured_module, key_of, restore
+from guards.lookup import Unresolved
+from guards.plain_values import NotPlain
+
+if TYPE_CHECKING:
+    from capture.frame.translation import Capture
+    from capture.policy.settings import CaptureSettings
+    from capture.report.break_reasons import SkipFrame
+
+#: errors of reading what somebody else has written
+DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError)
+
+
+#: Python runs the frame and all its callees
+UNHOOKED = _capture.Entry(None, None, unhooked=True)
+
+
+class GraphGone(Exception):
+    """The store has the entry, and not its graph."""
+
+
+class Found(NamedTuple):
+    """`now`: what the hook runs for this frame: an entry, or None for Python."""
+
+    now: Any
+
+
+def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
+    """What an earlier process found for such a frame. It is installed for the next frames too."""
+    shelf = shelf_of(frame.code, settings)
+    if shelf is None:
+        return None
+    for data in shelf.content["entries"]:
+        found = _found(data, frame, settings, shelf)
+        if found is not None:
+            counters["stored_entries"]["found"] += 1
+            log.get("cache")("an entry of %s comes from the store", frame.code.co_qualname)
+            return found
+    counters["stored_entries"]["missing"] += 1
+    _learn(seen, shelf)
+    return None
+
+
+def _learn(seen: Seen, shelf: Shelf) -> None:
+    """The translation that follows knows which sizes changed in earlier processes."""
+    try:
+        seen.learn(shelf.content["seen"])
+    except DAMAGES as damage:
+        shelf.report(damage)
+
+
+def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf) -> Found | None:
+    def holds(program: Any) -> bool:
+        with function_modes.resumed():
+            return bool(program.check(frame.locals, frame.globals, frame.builtins, frame.function)[0] == -1)
+
+    around = Surroundings(frame, settings, _graph, _failure_handler(frame, settings))
+    try:
+        if still_skipped(data, around):
+            _capture.skip_code(frame.code)
+            return Found(UNHOOKED if data["unhooked"] else None)
+        entry = from_data(data, around, holds)
+    except (Misfit, Unresolved, GraphGone):
+        return None
+    except (Changed, NotPlain) as reason:
+        log.get("cache")("a stored entry of %s does not fit: %s", frame.code.co_qualname, reason)
+        return None
+    except DAMAGES as damage:
+        shelf.report(damage)
+        return None
+    return _installed(entry, frame)
+
+
+def _installed(entry: Any, frame: Any) -> Found | None:
+    if entry.code is not None:
+        frame_filter.hide_from_torch_compile(entry.code)
+    if not cache.install(frame.code, entry):
+        return None
+    if entry.code is None and entry.graph is None:
+        return Found(UNHOOKED if entry.unhooked else None)
+    return Found(entry)
+
+
+def _graph(key: str, conversions: Sequence[tuple[int, Any]]) -> Any:
+    found = restore(key, kernel_store())
+    if found is None:
+        raise GraphGone(key)
+    direct = getattr(found, "direct_call", found)
+    return converted_inputs(direct, tuple(conversions)) if conversions else direct
+
+
+def _failure_handler(frame: Any, settings: CaptureSettings) -> Callable[..., FailureHandler]:
+    code = frame.code
+
+    def handler(
+        key: str | None, conversions: Sequence[tuple[int, Any]], writes: bool, places: Sequence[Any]
+    ) -> FailureHandler:
+        forward = None if key is None else _Forward(key, conversions, places)
+        place = (code.co_filename, code.co_firstlineno)
+        return FailureHandler(code.co_qualname, place, settings, forward, writes, read_modes())
+
+    return handler
+
+
+class _Forward:
+    """The captured graph, call by call. The first call reads it from the store: a graph seldom fails."""
+
+    def __init__(self, key: str, conversions: Sequence[tuple[int, Any]], places: Sequence[Any]) -> None:
+        self.key = key
+        self.conversions = tuple(conversions)
+        self.places = places
+
+    @functools.cached_property
+    def graph(self) -> Any:
+        module = captured_module(self.key, kernel_store())
+        if module is None:
+            raise GraphGone(self.key)
+        if len(self.places) == len(module.graph.nodes):
+            vars(module)[PLACES] = self.places
+        direct = call_by_call(module)
+        return converted_inputs(direct, self.conversions) if self.conversions else direct
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.graph(*inputs)
+
+
+# --- keeping ----------------------------------------------------------------------------------------------
+
+
+def keep(frame: Any, capture: Capture, entry: Any, settings: CaptureSettings, seen: Seen) -> None:
+    """Put a new entry into the store, if another process can read it."""
+    _put(frame, settings, seen, lambda: to_data(entry, _parts_of(frame, capture, entry)))
+
+
+def keep_left(frame: Any, entry: Any, settings: CaptureSettings, seen: Seen) -> None:
+    """The same for an entry that leaves the frame to Python while its guards hold."""
+    _put(frame, settings, seen, lambda: to_data(entry, Parts(frame.code, entry.guard_set, Granted())))
+
+
+def keep_skipped(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Seen) -> None:
+    """The same for a frame that Python always runs."""
+    if skip.granted is not None:
+        _put(frame, settings, seen, lambda: skip_data(skip.idle, skip.granted.inlined.values()))
+
+
+def _put(frame: Any, settings: CaptureSettings, seen: Seen, written: Callable[[], Any]) -> None:
+    shelf = shelf_of(frame.code, settings)
+    if shelf is None:
+        return
+    try:
+        shelf.put(written(), seen.as_data())
+        counters["stored_entries"]["kept"] += 1
+    except NotPlain as reason:
+        counters["stored_entries"]["not kept"] += 1
+        counters["not_stored"][str(reason)] += 1
+        log.get("cache")("an entry of %s is not stored: %s", frame.code.co_qualname, reason)
+    except Exception as error:
+        if config.raise_on_error:
+            raise
+        text = f"an entry of {frame.code.co_qualname} is not stored: {log.failure_text(error)}"
+        log.warn_once(frame.code, "store", text)
+
+
+def _parts_of(frame: Any, capture: Capture, entry: Any) -> Parts:
+    output, marker = capture.output, object()
+    converted = [(place, i.convert) for place, i in enumerate(output.inputs.used()) if i.convert is not None]
+    return Parts(
+        frame.code,
+        entry.guard_set,
+        output.granted,
+        slots=capture.slots,
+        graph=capture.graph,
+        graph_key=None if capture.compiled is None else key_of(capture.compiled),
+        conversions=converted,
+        failure=None if capture.code is None else capture.code.on_failure,
+        writes=output.inputs.are_written(),
+        places=capture.places,
+        function_modes=len(function_modes.at_entry()),
+        unbacked=output.unbacked.around(marker) is not marker,  # type: ignore[arg-type]
+    )

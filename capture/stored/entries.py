@@ -1,0 +1,253 @@
+"""Entries of frames as plain data.
+
+In:  a new entry, and what the translation knows of it (`Parts`).
+Out: `to_data`: a dict for JSON, or NotPlain with the reason. `from_data`: an equal entry for a frame of this
+     process. It raises Changed where an object is another one, and Misfit where a guard fails.
+
+    {"kind": "recipe", "objects": [...], "sources": [...], "guards": [...], "slots": [3, 4],
+     "graph": "91d0...", "result": [["out", 0]]}
+
+docs/stored_entries.md says what is checked, and why that suffices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import _capture
+
+import cache
+from capture.graph.program_places import Place
+from capture.stored.codes import CodeReader, CodeWriter, written_value
+from capture.stored.objects import FoundObjects, ObjectTable
+from capture.stored.places import is_covered
+from capture.variables.core.granted import Granted
+from guards.guard_set import GuardSet
+from guards.kinds.attributes import FunctionGuard
+from guards.kinds.identity import ExactTypeGuard, IdentityGuard
+from guards.namespace import FrameNamespace
+from guards.plain_values import NotPlain, Plain, is_plain_constant, real
+from guards.program import encode
+from guards.sources import FunctionFieldSource, Source, TypeSource
+from guards.values import constants_equal
+
+
+class Misfit(Exception):
+    """The entry is for other values."""
+
+
+@dataclass
+class Parts:
+    """What an entry was made of. `slots` are the sources that the guard program loads."""
+
+    code: types.CodeType
+    guards: GuardSet
+    granted: Granted
+    slots: Sequence[Source] = ()
+    graph: Any = None  # as the entry or its code calls it
+    graph_key: str | None = None  # of the compiled graph in its own store
+    conversions: Sequence[tuple[int, Any]] = ()
+    failure: Any = None
+    writes: bool = False  # the graph writes to inputs
+    places: Sequence[Any] = ()  # of the program, for each node of the graph
+    function_modes: int = 0
+    unbacked: bool = False
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def to_data(entry: Any, parts: Parts) -> dict[str, Plain]:
+    """Raises NotPlain."""
+    table = ObjectTable(_ways(parts.guards))
+    try:
+        return _data(entry, parts, table)
+    finally:
+        table.forget()
+
+
+def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
+    runs = entry.code is not None or entry.graph is not None
+    if runs:
+        _check(parts)
+    data: dict[str, Plain] = {
+        "kind": "code" if entry.code is not None else "recipe" if runs else "left",
+        "guards": [table.writer.guard(guard) for guard in parts.guards],
+        "slots": list(map(table.writer.source, parts.slots)),
+        "unhooked": entry.unhooked,
+        "sampled": entry.sampled,
+        "breaks": entry.breaks,
+        "trains": entry.trains,
+        "lines": entry.code is not None or parts.writes,
+    }
+    if runs:
+        data |= _granted(parts.granted, table)
+        data |= _graph(parts, table)
+    if entry.code is not None:
+        data["code"] = CodeWriter(parts.code, parts.graph, parts.failure, table).data(entry.code)
+    elif runs:
+        data["inputs"] = entry.inputs
+        data["result"] = [[word, written_value(operand, table)] for word, operand in entry.result]
+    return {**data, "objects": table.rows, "sources": table.writer.sources}
+
+
+def _check(parts: Parts) -> None:
+    """What another process could not check. Raises NotPlain."""
+    if parts.granted.here_alone is not None:
+        raise NotPlain(parts.granted.here_alone)
+    if parts.function_modes:
+        raise NotPlain("torch function modes")
+    if parts.unbacked:
+        raise NotPlain("numbers that only a run knows")
+    if parts.graph is not None and parts.graph_key is None:
+        raise NotPlain("a graph that is not stored")
+
+
+def _ways(guards: GuardSet) -> dict[int, tuple[Any, Source]]:
+    """The places of the frame where guards know an object by identity, by the id of the object."""
+    ways: dict[int, tuple[Any, Source]] = {}
+    for guard in guards:
+        way: Source | None = None
+        ref = guard.payload
+        if isinstance(guard, FunctionGuard):
+            way, ref = FunctionFieldSource(guard.source, "__code__"), guard.payload[0]
+        elif isinstance(guard, IdentityGuard):
+            way = guard.source
+        elif isinstance(guard, ExactTypeGuard):
+            way = TypeSource(guard.source)
+        if way is not None:
+            ways.setdefault(ref.id, (ref.get(), way))
+    return ways
+
+
+def _granted(granted: Granted, table: ObjectTable) -> dict[str, Plain]:
+    """Puts what was read without a guard among the objects, whose rows are checked."""
+    for value in granted.objects.values():
+        if not (is_plain_constant(value) or isinstance(value, types.CodeType)):
+            table.number_of(value)
+    for cls in granted.classes.values():
+        if not is_covered(cls):
+            table.number_of(cls)
+    facts = [
+        [table.number_of(function), written_value(args, table), written_value(result, table)]
+        for function, args, result in granted.facts
+    ]
+    return {"facts": facts}
+
+
+def _graph(parts: Parts, table: ObjectTable) -> dict[str, Plain]:
+    conversions = [[place, table.number_of(function)] for place, function in parts.conversions]
+    places = [[list(place) for place in of_node] for of_node in parts.places] if parts.writes else []
+    return {"graph": parts.graph_key, "conversions": conversions, "writes": parts.writes, "places": places}
+
+
+def skip_data(idle: bool, inlined: Iterable[Any]) -> dict[str, Plain]:
+    """A frame that Python always runs, as long as the functions that it calls are these."""
+    table = ObjectTable({})
+    for function in inlined:
+        with contextlib.suppress(NotPlain):  # Python may always run the frame: the check saves no error
+            table.number_of(function)
+    rows = [row for row in table.rows if row is not None]
+    table.forget()
+    return {"kind": "skip", "unhooked": idle, "objects": rows, "sources": []}
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Surroundings:
+    """What an entry takes from its process.
+
+    graph: the callable of a key and conversions. failure: the handler of a graph's failures, of the key, of
+    the conversions, of whether the graph writes, and of the places.
+    """
+
+    frame: Any
+    settings: Any
+    graph: Callable[[str, Sequence[tuple[int, Any]]], Any]
+    failure: Callable[[str | None, Sequence[tuple[int, Any]], bool, Sequence[Any]], Any]
+    namespace: FrameNamespace = field(init=False)
+
+    def __post_init__(self) -> None:
+        frame = self.frame
+        names = (frame.globals, frame.builtins)
+        self.namespace = FrameNamespace.from_localsplus(
+            frame.code, frame.locals, _capture.NULL, names, frame.function
+        )
+
+
+def from_data(data: dict[str, Plain], around: Surroundings, holds: Callable[[Any], bool]) -> Any:
+    """The entry. `holds` runs its guard program on the frame. Raises Changed, Misfit, Unresolved."""
+    objects = FoundObjects(data["objects"], data["sources"], around.namespace, data["lines"])
+    try:
+        return _entry(data, objects, around, holds)
+    finally:
+        objects.forget()
+
+
+def _entry(
+    data: dict[str, Plain], objects: FoundObjects, around: Surroundings, holds: Callable[[Any], bool]
+) -> Any:
+    objects.find_all()
+    guards = GuardSet(map(objects.reader.guard, data["guards"]))
+    slots = list(map(objects.reader.source, data["slots"]))
+    program = encode(guards, slots, around.frame.code)
+    if not holds(program):
+        raise Misfit
+    for number, args, result in data.get("facts", ()):
+        if not constants_equal(real(result, objects), objects[number](*real(args, objects))):
+            raise Misfit
+    entry = _MAKERS[data["kind"]](data, objects, program, around)
+    entry.guard_set = guards
+    entry.breaks, entry.trains = data["breaks"], data["trains"]
+    return entry
+
+
+def still_skipped(data: dict[str, Plain], around: Surroundings) -> bool:
+    """Whether Python runs all frames like this one. Raises Changed where a function that it calls is new."""
+    if data["kind"] != "skip":
+        return False
+    objects = FoundObjects(data["objects"], data["sources"], around.namespace, lines=False)
+    try:
+        objects.find_all()
+    finally:
+        objects.forget()
+    return True
+
+
+def _left(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
+    return cache.CacheEntry(program, around.settings, unhooked=data["unhooked"], sampled=data["sampled"])
+
+
+def _recipe(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
+    graph, failure = _graph_of(data, objects, around)
+    result = tuple((word, real(operand, objects)) for word, operand in data["result"])
+    entry = cache.CacheEntry(program, around.settings, graph=graph, result=result, inputs=data["inputs"])
+    entry.on_failure = lambda _, error, inputs: failure(error, inputs)
+    return entry
+
+
+def _code(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
+    graph, failure = _graph_of(data, objects, around)
+    code = CodeReader(around.frame.code, graph, failure, objects).code(data["code"])
+    return cache.CacheEntry(program, around.settings, code=code)
+
+
+def _graph_of(data: dict[str, Plain], objects: FoundObjects, around: Surroundings) -> tuple[Any, Any]:
+    key, writes = data["graph"], data["writes"]
+    conversions = [(place, objects[number]) for place, number in data["conversions"]]
+    places = [tuple(_place(*place) for place in of_node) for of_node in data["places"]]
+    failure = around.failure(key, conversions, writes, places)
+    return None if key is None else around.graph(key, conversions), failure
+
+
+def _place(file: str, name: str, qualname: str, first: int, line: int, positions: Any) -> Place:
+    return Place(file, name, qualname, first, line, tuple(positions))
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {"left": _left, "recipe": _recipe, "code": _code}

@@ -1,0 +1,278 @@
+"""The objects that a stored entry names: how another process finds them, and how it knows them again.
+
+In:  classes, functions, modules, code objects and other objects with a place.
+Out: `ObjectTable`: a row for each. `FoundObjects`: the objects of the rows, in this process.
+
+    nn.Linear                     ->   ["class", "torch.nn.modules.linear", "Linear", ""]
+    a function without a place    ->   ["function", source, digest, ...]; the source leads to it in the frame
+
+Two rows are two objects, and one object has one row: what the translation concluded from `is` stays true. A
+row that does not fit raises `Changed`: then the frame is translated.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from capture.hooks.dispatcher import own_code
+from capture.policy import frame_filter, marks, torch_compile_marks
+from capture.stored.digest import class_digest, code_digest, descriptor_digest, lines_digest
+from capture.stored.places import find, is_covered, namespace_of, place_of
+from guards.lookup import isinstance_raw
+from guards.namespace import FrameNamespace
+from guards.plain import Reader, Writer
+from guards.plain_values import NotPlain, Plain
+from guards.sources import Source
+
+#: namespaces of `torch.ops` whose operators are torch's own
+OPERATORS = ("aten", "prim", "prims")
+
+
+class Changed(Exception):
+    """An object is not there, or is not what it was."""
+
+
+# --- what is known of an object ---------------------------------------------------------------------------
+
+
+def _of_function(value: Any) -> list[Plain]:
+    code = own_code(value.__code__)
+    marked = (
+        marks.is_disabled(value),
+        marks.is_allowed_in_graph(value),
+        marks.has_constant_result(value),
+        torch_compile_marks.disabled_original(value) is not None,
+        torch_compile_marks.is_allowed_in_graph(value),
+        torch_compile_marks.has_constant_result(value),
+    )
+    return [*_of_code(code), value.__module__, value.__qualname__, "".join("01"[m] for m in marked)]
+
+
+def _of_code(code: types.CodeType) -> list[Plain]:
+    return [code_digest(code), lines_digest(code), frame_filter.origin_of(code.co_filename)]
+
+
+def _of_class(cls: type) -> list[Plain]:
+    return ["" if is_covered(cls) else class_digest(cls)]
+
+
+def _of_covered(value: Any) -> list[Plain]:
+    if not is_covered(value):
+        raise NotPlain(f"a {type(value).__name__} of a library")
+    return []
+
+
+#: kind -> what tells the object from another one at its place
+FACTS: dict[str, Callable[[Any], list[Plain]]] = {
+    "class": _of_class,
+    "function": _of_function,
+    "code": _of_code,
+    "module": lambda value: [],
+    "built-in": _of_covered,
+    "descriptor": lambda value: [descriptor_digest(value)],
+}
+
+
+def kind_of(value: Any) -> str:
+    if isinstance_raw(value, type):
+        return "class"
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        raise NotPlain(f"a {type(value).__name__}")
+    return kind
+
+
+#: what a class holds for its objects; guards know it by identity
+DESCRIPTORS = (staticmethod, classmethod, property, functools.cached_property, collections._tuplegetter)  # type: ignore[attr-defined]
+_KINDS: dict[type, str] = {
+    types.FunctionType: "function",
+    types.CodeType: "code",
+    types.ModuleType: "module",
+    **dict.fromkeys(DESCRIPTORS, "descriptor"),
+    **dict.fromkeys(
+        (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+        + (types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
+        "built-in",
+    ),
+}
+
+
+# --- objects that are found in other ways -----------------------------------------------------------------
+
+
+def _namespace_row(table: ObjectTable, value: Any) -> list[Plain] | None:
+    name = value.get("__name__") if type(value) is dict else None
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return ["namespace", name] if module is not None and namespace_of(module) is value else None
+
+
+def _global_row(table: ObjectTable, value: Any) -> list[Plain] | None:
+    """A collection that a module of torch or Python keeps for good. Guards look into it."""
+    for module in _KEEPERS:
+        for name, held in (namespace_of(sys.modules.get(module)) or {}).items():
+            if held is value:
+                return ["global", module, name]
+    return None
+
+
+#: modules whose collections the interpreter reads
+_KEEPERS = ("torch.nn.modules.module", "sys")
+
+
+def _operator_row(table: ObjectTable, value: Any) -> list[Plain]:
+    overload = isinstance(value, torch._ops.OpOverload)
+    packet = value.overloadpacket if overload else value
+    namespace, _, name = packet._qualified_op_name.partition("::")
+    if namespace not in OPERATORS:
+        raise NotPlain("an operator of the program")
+    return ["operator", namespace, name, value._overloadname if overload else None]
+
+
+def _member_row(table: ObjectTable, value: enum.Enum) -> list[Plain]:
+    return ["member", table.number_of(type(value)), value.__dict__["_name_"]]
+
+
+def _find_namespace(objects: FoundObjects, name: str) -> Any:
+    found = namespace_of(sys.modules.get(name))
+    if found is None:
+        raise Changed(f"module {name} is not imported")
+    return found
+
+
+def _find_operator(objects: FoundObjects, namespace: str, name: str, overload: str | None) -> Any:
+    if namespace not in OPERATORS:
+        raise Changed(f"an operator of {namespace}")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    return packet if overload is None else getattr(packet, overload)
+
+
+def _find_member(objects: FoundObjects, cls: int, name: str) -> Any:
+    members = (namespace_of(objects[cls]) or {}).get("_member_map_", {})
+    if name not in members:
+        raise Changed(f"no member {name} of {objects[cls]}")
+    return members[name]
+
+
+def _find_global(objects: FoundObjects, module: str, name: str) -> Any:
+    found = find(module, name) if module in _KEEPERS else None
+    if not isinstance(found, _COLLECTIONS):
+        raise Changed(f"no collection {name} in {module}")
+    return found
+
+
+_COLLECTIONS = (dict, list, set)
+_FINDERS: dict[str, Callable[..., Any]] = {
+    "namespace": _find_namespace,
+    "global": _find_global,
+    "operator": _find_operator,
+    "member": _find_member,
+}
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+class ObjectTable:
+    """The rows of one entry. `ways` are the places of the frame that lead to objects, by id."""
+
+    def __init__(self, ways: dict[int, tuple[Any, Source]]) -> None:
+        self.rows: list[Plain] = []
+        self.writer = Writer(self)
+        self._ways = ways
+        self._numbers: dict[int, int] = {}
+        self._held: list[Any] = []  # keeps the ids valid
+
+    def __getitem__(self, number: int) -> Any:
+        return self._held[number]
+
+    def forget(self) -> None:
+        """Hold no object any more. (The table and its writer hold each other.)"""
+        self._held, self._ways = [], {}
+
+    def number_of(self, value: Any) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self.rows)
+            self.rows.append(None)
+            self._held.append(value)
+            self.rows[number] = self._row(value)
+        elif self.rows[number] is None:
+            raise NotPlain("an object that leads to itself")
+        return number
+
+    def _row(self, value: Any) -> list[Plain]:
+        if issubclass(type(value), _COLLECTIONS):
+            row = _namespace_row(self, value) or _global_row(self, value)
+            if row is None:
+                raise NotPlain(f"a {type(value).__name__}")
+            return row
+        if isinstance(value, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+            return _operator_row(self, value)
+        if isinstance_raw(value, enum.Enum):
+            return _member_row(self, value)
+        kind = kind_of(value)
+        place = place_of(value)
+        if place is not None:
+            return [kind, *place, *FACTS[kind](value)]
+        way = self._ways.get(id(value))
+        if way is None:
+            raise NotPlain(f"a {kind} without a place")
+        return [kind, self.writer.source(way[1]), None, *FACTS[kind](value)]
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+class FoundObjects:
+    """The objects of the rows in this process, for a frame. `with_lines`: the lines of code count too."""
+
+    def __init__(self, rows: list[Plain], sources: list[Plain], frame: FrameNamespace, lines: bool) -> None:
+        self.rows = rows
+        self.reader = Reader(sources, self)
+        self._frame: FrameNamespace | None = frame
+        self._with_lines = lines
+        self._found: dict[int, Any] = {}
+        self._ids: dict[int, int] = {}
+
+    def forget(self) -> None:
+        """Hold no object any more. (The objects and their reader hold each other.)"""
+        self._found, self._frame = {}, None
+
+    def find_all(self) -> None:
+        """Raises Changed where an object is missing or another one."""
+        for number in range(len(self.rows)):
+            self[number]
+
+    def __getitem__(self, number: int) -> Any:
+        if number not in self._found:
+            value = self._find(*self.rows[number])
+            if self._ids.setdefault(id(value), number) != number:
+                raise Changed(f"two objects are one: {self.rows[number]}")
+            self._found[number] = value
+        return self._found[number]
+
+    def _find(self, kind: str, *row: Any) -> Any:
+        if kind in _FINDERS:
+            return _FINDERS[kind](self, *row)
+        place, path, *facts = row
+        if path is None:
+            assert self._frame is not None
+            value = self.reader.source(place).resolve(self._frame)
+        else:
+            value = find(place, path)
+        if value is None or kind_of(value) != kind:
+            raise Changed(f"no {kind} {place} {path}")
+        now = FACTS[kind](value)
+        if kind in ("function", "code") and not self._with_lines:
+            now[1] = facts[1]
+        if now != facts:
+            raise Changed(f"{kind} {place} {path} has changed")
+        return value

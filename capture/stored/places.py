@@ -1,0 +1,127 @@
+"""Where an object is found by its name: in a module that is imported already.
+
+In:  a class, a function or another object with a name.
+Out: `place_of(value)`: module and path, or None. `find(module, path)`: the object there.
+
+    torch.nn.Linear.forward    ->    ("torch.nn.modules.linear", "Linear.forward")
+
+Nothing is imported, and no code of the program runs: names are looked up in the dicts of modules and classes.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import Any
+
+from capture.policy import frame_filter
+from guards.lookup import isinstance_raw
+
+_CLASS_DICT: Any = type.__dict__["__dict__"]
+_MODULE_DICT: Any = vars(types.ModuleType)["__dict__"]
+_MODULE: Any = type.__dict__["__module__"]
+_QUALNAME: Any = type.__dict__["__qualname__"]
+HEAP_TYPE = 1 << 9
+
+#: modules in which built-in functions and classes without a module are looked for
+_BUILTINS = (
+    "builtins", "types", "torch", "torch._C", "torch._C._nn", "torch._C._linalg", "torch._C._fft",
+    "torch._C._special", "torch._C._sparse", "torch.nn.functional",
+)  # fmt: skip
+
+Place = tuple[str, str]
+
+
+def namespace_of(place: Any) -> dict[str, Any] | None:
+    """The dict of a module or class."""
+    if isinstance_raw(place, types.ModuleType):
+        found: dict[str, Any] = _MODULE_DICT.__get__(place)
+        return found
+    return _CLASS_DICT.__get__(place) if isinstance_raw(place, type) else None
+
+
+def find(module: str, path: str) -> Any:
+    """The object, or None. A method is the plain function, a property is its getter."""
+    place: Any = sys.modules.get(module)
+    for name in path.split(".") if path else ():
+        namespace = namespace_of(place)
+        place = None if namespace is None else namespace.get(name)
+    if type(place) in (staticmethod, classmethod):
+        return place.__func__
+    return place.fget if type(place) is property else place
+
+
+def place_of(value: Any) -> Place | None:
+    """Where `find` finds this very object."""
+    for module, path in _candidates(value):
+        if isinstance(module, str) and isinstance(path, str) and "<" not in path:
+            found = find(module, path)
+            if found is value:
+                return module, path
+    return None
+
+
+def _candidates(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance_raw(value, types.ModuleType):
+        return [((namespace_of(value) or {}).get("__name__"), "")]
+    if isinstance_raw(value, type):
+        module, path = class_name(value)
+        return [(module, path), *[(other, name) for other in _BUILTINS for name in (path, _known_as(value))]]
+    if type(value) is types.FunctionType:
+        return [(value.__module__, value.__qualname__)]
+    if isinstance(value, (types.BuiltinFunctionType, *_DESCRIPTORS)):
+        return _of_builtin(value)
+    return []
+
+
+_DESCRIPTORS = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+
+
+def _of_builtin(value: Any) -> list[tuple[Any, Any]]:
+    owner = getattr(value, "__objclass__", None)
+    if owner is not None:
+        module, path = class_name(owner)
+        places = [(module, path), *[(other, path) for other in _BUILTINS]]
+        return [(other, f"{above}.{value.__name__}") for other, above in places]
+    modules = (value.__module__, *_BUILTINS)
+    return [(module, name) for module in modules for name in (value.__name__, value.__qualname__)]
+
+
+@functools.cache
+def _names_of_types() -> dict[type, str]:
+    """The classes of Python that module `types` has under other names than their own."""
+    return {value: name for name, value in vars(types).items() if isinstance(value, type)}
+
+
+def _known_as(cls: type) -> str | None:
+    return _names_of_types().get(cls) if not cls.__flags__ & HEAP_TYPE else None
+
+
+def class_name(cls: type) -> Place:
+    """Module and qualified name, past the properties of a metaclass."""
+    return str(_MODULE.__get__(cls)), str(_QUALNAME.__get__(cls))
+
+
+def is_covered(value: Any) -> bool:
+    """Whether a version in each key covers the object: it belongs to Python, to torch or to capture."""
+    if isinstance_raw(value, type) and not value.__flags__ & HEAP_TYPE:
+        return True
+    place = place_of(value)
+    return place is not None and _is_covered(place[0])
+
+
+def _is_covered(module: str) -> bool:
+    namespace = namespace_of(sys.modules.get(module)) or {}
+    path = namespace.get("__file__")
+    if module == "_capture":
+        return True
+    if path is None:
+        return module in sys.builtin_module_names or module.startswith("torch.")
+    return frame_filter.origin_of(path).partition(" ")[0] in ("torch", "standard", "capture")

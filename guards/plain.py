@@ -1,0 +1,234 @@
+"""Sources and guards as plain data, for the next process.
+
+In:  the guards of an entry, and the sources that its graph reads.
+Out: `Writer`: data for JSON. `Reader`: equal sources and guards, about the objects of its own process.
+
+    AttrSource(LocalSource("x"), "n"), ConstantGuard(_, 3)
+        ->   sources [["LocalSource", "x"], ["AttrSource", 0, "n"]], guards [["ConstantGuard", [1], 3]]
+
+Addresses, versions and hashes are never stored: the reader takes them from the objects that it finds. A kind
+that is not in these tables has no plain form (`NotPlain`), and neither has an object that only this process
+knows.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
+
+from guards import sources as s
+from guards.conditions import ShapeExpression
+from guards.guard import Guard
+from guards.kinds import attributes, constants, containers, identity, iterators, sizes, state, tensors
+from guards.plain_values import SINGLE, NotPlain, Numbers, Objects, Plain, is_plain_constant, plain, real
+from guards.properties.buffer import BufferProperties
+from guards.properties.global_state import GlobalState
+from guards.properties.tensor import TensorProperties
+from guards.values import ObjectRef
+
+SOURCES: dict[str, type[s.Source]] = {
+    kind.__name__: kind
+    for kind in (
+        s.AttrSource, s.BuiltinSource, s.CellContentsSource, s.CellSource, s.ClassNameSource,
+        s.ConstantSource, s.DequeItemSource, s.DictItemSource, s.DictKeySource, s.DictSource,
+        s.DictValueSource, s.FloatSource, s.FreeCellSource, s.FunctionFieldSource, s.FunctionModeSource,
+        s.FunctionSource, s.GlobalSource, s.GlobalStateSource, s.GlobalsSource, s.GradSource, s.ItemSource,
+        s.IteratorPartSource, s.LengthSource, s.LocalSource, s.MethodFieldSource, s.ModuleAttrSource,
+        s.MroItemSource, s.ShapeSource, s.StateSource, s.TypeAttrSource, s.TypeSource, s.WeakrefSource,
+    )
+}  # fmt: skip
+
+
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in SOURCES.values()}
+
+
+# --- payloads of guards -----------------------------------------------------------------------------------
+
+
+def _identified(writer: Writer, ref: ObjectRef) -> Plain:
+    """An object that a guard knows by identity."""
+    value = ref.get()
+    if value is None and ref.is_weak:
+        raise NotPlain("an object that is gone")
+    if type(value) not in SINGLE and is_plain_constant(value):
+        raise NotPlain("a constant that is known by identity")
+    return plain(value, writer.objects)
+
+
+def _found(reader: Reader, data: Plain) -> ObjectRef:
+    return ObjectRef(real(data, reader.objects))
+
+
+def _key(writer: Writer, key: Any) -> Plain:
+    """A key of a dict or an element of a set."""
+    if not isinstance(key, ObjectRef):
+        return plain(key, writer.objects)
+    return ["ref", _identified(writer, key)]
+
+
+def _found_key(reader: Reader, data: Plain) -> Any:
+    if type(data) is list and data[0] == "ref":
+        value = real(data[1], reader.objects)
+        return ObjectRef(value, hash_value=hash(value))
+    return real(data, reader.objects)
+
+
+def _function(writer: Writer, payload: Any) -> Plain:
+    code, defaults, keyword, cells = payload
+    if defaults is not None or keyword is not False or cells is not False:
+        raise NotPlain("a function whose defaults and cells are known by identity")
+    return _identified(writer, code)
+
+
+def _tensor(writer: Writer, p: TensorProperties) -> Plain:
+    plain_parts = (
+        p.dtype,
+        p.device,
+        p.layout,
+        p.dispatch_keys,
+        p.requires_grad,
+        p.is_leaf,
+        p.sizes,
+        p.strides,
+    )
+    return [_identified(writer, p.type), *[plain(part, writer.objects) for part in plain_parts]]
+
+
+def _found_tensor(reader: Reader, data: Plain) -> TensorProperties:
+    kind, *parts = data
+    return TensorProperties(_found(reader, kind), *[real(part, reader.objects) for part in parts])
+
+
+def _buffer(writer: Writer, p: BufferProperties) -> Plain:
+    return [_identified(writer, p.cls), p.format, list(p.shape), list(p.strides), p.readonly]
+
+
+def _found_buffer(reader: Reader, data: Plain) -> BufferProperties:
+    cls, letters, shape, strides, readonly = data
+    return BufferProperties(_found(reader, cls), letters, tuple(shape), tuple(strides), readonly)
+
+
+def _expression(writer: Writer, payload: ShapeExpression) -> Plain:
+    tokens = [[word, *[plain(operand, writer.objects) for operand in rest]] for word, *rest in payload.code]
+    return [list(map(writer.source, payload.sources)), tokens]
+
+
+def _found_expression(reader: Reader, data: Plain) -> ShapeExpression:
+    places, tokens = data
+    code = tuple((word, *[real(operand, reader.objects) for operand in rest]) for word, *rest in tokens)
+    return ShapeExpression(tuple(map(reader.source, places)), cast("Any", code))
+
+
+Form = tuple[Callable[["Writer", Any], Plain], Callable[["Reader", Plain], Any]]
+
+CONSTANT: Form = (lambda w, value: plain(value, w.objects), lambda r, data: real(data, r.objects))
+REFERENCE: Form = (_identified, _found)
+NOTHING: Form = (lambda w, payload: None, lambda r, data: None)
+KEYS: Form = (
+    lambda w, keys: [_key(w, key) for key in keys],
+    lambda r, data: tuple(_found_key(r, key) for key in data),
+)
+GUARDS: dict[type[Guard], Form] = {
+    constants.IntRangeGuard: CONSTANT,
+    constants.ConstantGuard: CONSTANT,
+    constants.ContentsGuard: CONSTANT,
+    containers.LengthGuard: CONSTANT,
+    containers.SetLayoutGuard: CONSTANT,
+    containers.DictContainsGuard: (
+        lambda w, payload: [_key(w, payload[0]), payload[1]],
+        lambda r, data: (_found_key(r, data[0]), data[1]),
+    ),
+    containers.DictKeysGuard: KEYS,
+    containers.SetContentsGuard: KEYS,
+    attributes.HasAttributeGuard: CONSTANT,
+    attributes.NoAttributeGuard: CONSTANT,
+    attributes.ClassLacksGuard: CONSTANT,
+    attributes.FunctionGuard: (_function, lambda r, data: (_found(r, data), None, False, False)),
+    identity.ExactTypeGuard: REFERENCE,
+    identity.IdentityGuard: REFERENCE,
+    identity.SameObjectGuard: NOTHING,
+    identity.DistinctObjectsGuard: NOTHING,
+    iterators.IteratorStateGuard: CONSTANT,
+    sizes.ShapeGuard: (_expression, _found_expression),
+    state.GlobalStateGuard: (lambda w, payload: list(payload), lambda r, data: GlobalState(*data)),
+    tensors.TensorGuard: (_tensor, _found_tensor),
+    tensors.BufferGuard: (_buffer, _found_buffer),
+    tensors.SharedStorageGuard: CONSTANT,
+}
+_GUARDS_BY_NAME = {kind.__name__: (kind, form) for kind, form in GUARDS.items()}
+
+
+# --- writing and reading ----------------------------------------------------------------------------------
+
+
+class Writer:
+    """The sources of one entry, each once, and guards about them."""
+
+    objects: Numbers
+
+    def __init__(self, objects: Numbers) -> None:
+        self.objects = objects
+        self.sources: list[Plain] = []
+        self._places: dict[s.Source, int] = {}
+
+    def source(self, source: s.Source) -> int:
+        """The place of a source in `sources`. Its parents come before it."""
+        place = self._places.get(source)
+        if place is None:
+            kind = type(source)
+            if SOURCES.get(kind.__name__) is not kind:
+                raise NotPlain(f"a {kind.__name__}")
+            if isinstance(source, s.StateSource) and source.function is abc.get_cache_token:
+                raise NotPlain("an abstract base class")  # its token counts registrations in this process
+            parts = [self._field(getattr(source, name)) for name in _FIELDS[kind]]
+            place = self._places[source] = len(self.sources)
+            self.sources.append([kind.__name__, *parts])
+        return place
+
+    def _field(self, value: Any) -> Plain:
+        if isinstance(value, s.Source):
+            return ["source", self.source(value)]
+        if isinstance(value, ObjectRef):
+            return ["ref", _identified(self, value)]
+        return plain(value, self.objects)
+
+    def guard(self, guard: Guard) -> Plain:
+        form = GUARDS.get(type(guard))
+        if form is None:
+            raise NotPlain(f"a {type(guard).__name__}")
+        return [type(guard).__name__, list(map(self.source, guard.sources)), form[0](self, guard.payload)]
+
+
+class Reader:
+    """`sources` is what a `Writer` has written. A source is made when it is asked for."""
+
+    objects: Objects
+
+    def __init__(self, sources: list[Plain], objects: Objects) -> None:
+        self.objects = objects
+        self._data = sources
+        self._made: dict[int, s.Source] = {}
+
+    def source(self, place: int) -> s.Source:
+        made = self._made.get(place)
+        if made is None:
+            name, *parts = self._data[place]
+            values = [self._field(part, place) for part in parts]
+            made = self._made[place] = SOURCES[name](*values)
+        return made
+
+    def _field(self, part: Plain, place: int) -> Any:
+        if type(part) is list and part[0] == "source":
+            if not 0 <= part[1] < place:
+                raise ValueError("a source is its own parent")
+            return self.source(part[1])
+        if type(part) is list and part[0] == "ref":
+            return _found_key(self, part)
+        return real(part, self.objects)
+
+    def guard(self, data: Plain) -> Guard:
+        name, places, payload = data
+        kind, form = _GUARDS_BY_NAME[name]
+        return kind(tuple(map(self.source, places)), form[1](self, payload))

@@ -1,0 +1,130 @@
+"""Constants as plain data: what JSON can hold.
+
+In:  a constant, or an object. `Objects` numbers the objects.
+Out: data for JSON. The other way: an equal constant, or the object of that number.
+
+    (1, 2.5)    ->    ["tuple", 1, ["float", "0x1.4p+1"]]
+
+Numbers, strings, None and booleans stand for themselves. All else is a list that begins with a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+
+
+class NotPlain(Exception):
+    """There is no plain form. The text says of what, in a few words that repeat: it is counted."""
+
+
+class Numbers(Protocol):
+    """The numbers by which data names objects."""
+
+    def number_of(self, value: Any) -> int:
+        """Raises NotPlain for an object that another process could not find."""
+        ...
+
+
+class Objects(Protocol):
+    """The objects of these numbers."""
+
+    def __getitem__(self, number: int) -> Any: ...
+
+
+Plain = Any
+
+SELF_EVIDENT = frozenset((type(None), bool, int, str))
+#: objects of which there is one for each value: a place that holds one holds its value
+SINGLE = frozenset(
+    (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
+)
+
+
+def _of_items(kind: Callable[[Any], Any]) -> tuple[Any, Any]:
+    return (
+        lambda value, objects: [plain(item, objects) for item in value],
+        lambda data, objects: kind([real(item, objects) for item in data]),
+    )
+
+
+def _of_parts(kind: type) -> tuple[Any, Any]:
+    return (
+        lambda value, objects: [plain(part, objects) for part in (value.start, value.stop, value.step)],
+        lambda data, objects: kind(*[real(part, objects) for part in data]),
+    )
+
+
+def _named(kind: type) -> tuple[Any, Any]:
+    def found(data: Any, objects: Objects) -> Any:
+        value = getattr(torch, data[0])
+        if type(value) is not kind:
+            raise TypeError(f"torch.{data[0]} is no {kind.__name__}")
+        return value
+
+    return lambda value, objects: [str(value).removeprefix("torch.")], found
+
+
+#: type -> (its parts as data, the value of these)
+FORMS: dict[type, tuple[Any, Any]] = {
+    float: (lambda v, o: [v.hex()], lambda d, o: float.fromhex(d[0])),
+    complex: (
+        lambda v, o: [v.real.hex(), v.imag.hex()],
+        lambda d, o: complex(float.fromhex(d[0]), float.fromhex(d[1])),
+    ),
+    bytes: (lambda v, o: [v.hex()], lambda d, o: bytes.fromhex(d[0])),
+    type(Ellipsis): (lambda v, o: [], lambda d, o: ...),
+    type(NotImplemented): (lambda v, o: [], lambda d, o: NotImplemented),
+    tuple: _of_items(tuple),
+    frozenset: _of_items(frozenset),
+    slice: _of_parts(slice),
+    range: _of_parts(range),
+    torch.Size: _of_items(torch.Size),
+    torch.dtype: _named(torch.dtype),
+    torch.layout: _named(torch.layout),
+    torch.memory_format: _named(torch.memory_format),
+    torch.device: (lambda v, o: [v.type, v.index], lambda d, o: torch.device(*d[: 2 - (d[1] is None)])),
+}
+_LONG = 2000  # bits
+_BY_WORD: dict[str, tuple[Any, Any]] = {"long": (None, lambda d, o: int(d[0], 16))} | {
+    kind.__name__: form for kind, form in FORMS.items()
+}
+OBJECT = "object"
+_NAN = frozenset((float, complex))
+
+
+def plain(value: Any, objects: Numbers) -> Plain:
+    """The data of a value: a constant by its contents, anything else by its number."""
+    kind = type(value)
+    if kind is int and value.bit_length() > _LONG:  # Python may refuse to write it in decimal digits
+        return ["long", hex(value)]
+    if kind in SELF_EVIDENT:
+        return value
+    if kind in _NAN and value != value:
+        raise NotPlain("a NaN")  # its bits count, and the text does not have them
+    form = FORMS.get(kind)
+    return [OBJECT, objects.number_of(value)] if form is None else [kind.__name__, *form[0](value, objects)]
+
+
+def real(data: Plain, objects: Objects) -> Any:
+    """The value of the data. What is no such data raises an error of some kind."""
+    if type(data) is not list:
+        if type(data) not in SELF_EVIDENT:
+            raise TypeError(f"no plain value: {data!r}")
+        return data
+    word, *parts = data
+    return objects[parts[0]] if word == OBJECT else _BY_WORD[word][1](parts, objects)
+
+
+def is_plain_constant(value: Any) -> bool:
+    """Whether `plain` needs no object for it."""
+    kind = type(value)
+    if kind in SELF_EVIDENT:
+        return True
+    if kind in (tuple, frozenset, torch.Size):
+        return all(map(is_plain_constant, value))
+    if kind in (slice, range):
+        return all(map(is_plain_constant, (value.start, value.stop, value.step)))
+    return kind in FORMS
