@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.kernel import ir
-from codegen.kernel.grain import iterations
 from codegen.kernel.ops import OPS
 
 NOMINAL = 64
@@ -25,7 +24,7 @@ def _cycles(body: list[ir.Stmt]) -> int:
     total = 0
     for statement in body:
         if isinstance(statement, ir.Loop):
-            total += _cycles(statement.body) * iterations(statement.extent, nominal)
+            total += _cycles(statement.body) * nominal(statement.extent)
         elif isinstance(statement, ir.Op):
             total += OPS[statement.name].cost
         elif isinstance(statement, (ir.Update, ir.ScanStep)):
@@ -34,9 +33,14 @@ def _cycles(body: list[ir.Stmt]) -> int:
 
 
 def nominal(expr: ir.Expr) -> int:
-    """The value of a size if each unknown size is `NOMINAL`."""
+    """The value of a size if each unknown size is `NOMINAL`.
+
+    An index of a loop is 0: the first of several blocks is the longest, and the only one of a short axis.
+    """
     if isinstance(expr, ir.Const):
         return expr.value
+    if isinstance(expr, ir.AxisVar):
+        return 0
     if isinstance(expr, ir.Binary):
         return _OPERATORS[expr.op](nominal(expr.left), nominal(expr.right))
     return NOMINAL
