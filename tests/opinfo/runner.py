@@ -27,7 +27,7 @@ from codegen.launch.compiled import EagerGraph
 from tests.differential import compare_tensors, compare_values
 from tests.opinfo.cases import ENTRIES, UNDEFINED, Case, cases, copied, tolerance
 
-COMPILER = "capture.backends.llvm"  # where the name of compile_fx is that the backend calls
+COMPILER = "capture.backends.llvm"  # where the name of compile_graph is that the backend calls
 NATIVE, PARTLY, EXTERN, EAGER, WRONG = STATUSES = ("native", "partly extern", "extern", "eager", "wrong")
 WIDER = {
     torch.bfloat16: torch.float64,
@@ -275,24 +275,24 @@ def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int 
 def recording() -> Iterator[Made]:
     """Graphs that the compiler gives in the block, and the messages on those that it could not compile."""
     made, compiler = Made(), sys.modules[COMPILER]
-    compile_fx = compiler.compile_fx  # type: ignore[attr-defined]
+    compile_graph = compiler.compile_graph  # type: ignore[attr-defined]
 
     def compiled_and_kept(*args: Any, **kwargs: Any) -> Any:
-        graph = compile_fx(*args, **kwargs)
+        graph = compile_graph(*args, **kwargs)
         made.graphs.append(graph)
         return graph
 
     log, handler = logging.getLogger("capture.codegen"), Keeper(made.reasons)
     log.addHandler(handler)
     collector = Collector()
-    compiler.compile_fx = compiled_and_kept  # type: ignore[attr-defined]
+    compiler.compile_graph = compiled_and_kept  # type: ignore[attr-defined]
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         try:
             with observing(collector):
                 yield made
         finally:
-            compiler.compile_fx = compile_fx  # type: ignore[attr-defined]
+            compiler.compile_graph = compile_graph  # type: ignore[attr-defined]
             log.removeHandler(handler)
     made.reasons.extend(str(w.message) for w in given if issubclass(w.category, CaptureWarning))
     made.reasons.extend(reason for _, reason in collector.found.skipped)
