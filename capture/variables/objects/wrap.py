@@ -33,8 +33,9 @@ from capture.variables.tensors.tensor_subclass import is_followed
 from capture.variables.text.rules import ExpressionVariable
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.kernel.errors import UnsupportedTensor
+from guards.kinds.identity import SameObjectGuard
 from guards.lookup import instance_dict, isinstance_raw
-from guards.sources import ConstantSource, Source, WeakrefSource
+from guards.sources import ConstantSource, DictSource, Source, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Output
@@ -105,6 +106,9 @@ def with_namespace(output: Output, owner: ObjectVariable) -> Variable:
     if namespace is None:
         return owner
     if isinstance(known, InstanceDictVariable):  # a compiled module has the dict of its original
+        if owner.source is not None and known.owner.source is not None:
+            shared = (DictSource(owner.source), DictSource(known.owner.source))
+            output.guards.add(SameObjectGuard.of(*shared))
         owner.attributes = known.owner.attributes
         return owner
     if known is not None:  # the dict was already read as a separate dict
