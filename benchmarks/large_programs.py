@@ -60,14 +60,14 @@ def layers(operations: int) -> Program:
 
 
 def lines(count: int, break_each: int = 0) -> Program:
-    """A function with that many lines: operations on some variables, and calls of `print`."""
+    """A function with that many lines: operations on some variables, and graph breaks."""
     text = ["def program(x):", *(f"    x{i} = x + {i}" for i in range(VARIABLES))]
     for i in range(count - VARIABLES):
         a, b, c = (factor * i % VARIABLES for factor in (1, 7, 11))
         line = f"x{a} = torch.relu(x{b})" if i % 2 else f"x{a} = x{b} + x{c} * {i}.5"
         is_break = break_each and i % break_each == break_each - 1
-        text.append("    print(end='')" if is_break else f"    {line}")
-    space: dict[str, Any] = {"torch": torch}
+        text.append("    capture.graph_break()" if is_break else f"    {line}")
+    space: dict[str, Any] = {"torch": torch, "capture": capture}
     exec("\n".join([*text, "    return x0 + x1"]), space)
     program: Program = space["program"]
     return program

@@ -31,7 +31,7 @@ def test_a_recipe_finds_its_outputs_at_once() -> None:
     assert recipe.outputs == nodes and recipe.program[-1] == ("out", 4999)
 
 
-def test_a_large_function_with_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_large_function_with_breaks() -> None:
     program = lines(1000, break_each=100)
     x = torch.randn(3)
     wanted = program(x)
