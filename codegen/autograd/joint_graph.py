@@ -307,7 +307,9 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
             joint.outputs.append(("input", places[id(value)]))
         elif item.memory.placeholder is not None:
             joint.outputs.append(replay_of(item, root_of(item), nodes[item.memory.placeholder]))
-        elif len(sharing[id(item.memory)]) > 1 and item is not (root := root_of(item)):
+        elif (len(sharing[id(item.memory)]) > 1 or is_one_of_several(item)) and item is not (
+            root := root_of(item)
+        ):
             joint.outputs.append(replay_of(item, root, result(root.tensor)))
         elif len(sharing[id(item.memory)]) > 1 and item.parent is not None and item.memory.version:
             raise UntraceableError(
@@ -316,6 +318,15 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
         else:
             joint.outputs.append(("result", result(value)))
     return result
+
+
+def is_one_of_several(tracked: Tracked) -> bool:
+    """Whether autograd refuses writes to the tensor, because one call made it and other views."""
+    while tracked.parent is not None and not own_for_autograd(tracked.tensor):
+        if tracked.with_grad and tracked.view is not None and tracked.view.index is not None:
+            return tracked.tensor.requires_grad
+        tracked = tracked.parent
+    return False
 
 
 def own_for_autograd(tensor: torch.Tensor) -> bool:

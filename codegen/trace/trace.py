@@ -140,18 +140,21 @@ class Trace:
         return kinds if any(kinds) else None
 
     def kind_of(self, value: Any) -> int:
-        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made."""
+        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made, or a
+        view of it.
+        """
         tracked = self.recorder.find(value) if isinstance(value, torch.Tensor) else None
         if tracked is None or tracked.parent is None:
             return 0
-        last = tracked
+        last, several = tracked, False
         while tracked.parent is not None:
             if tracked.view is None:
                 return 2
+            several |= tracked.view.index is not None
             tracked = tracked.parent
         if not last.with_grad:
             return 0
-        return 1 if last.view is None or last.view.index is None else 3
+        return 3 if several else 1
 
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
         """Closes the graph with these outputs (nodes, numbers, None) and drops unused nodes."""
