@@ -13,13 +13,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-import _capture
 
 from capture.bytecode import resume
 from capture.interpret.budget import remember_too_long
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
-from capture.policy import frame_filter
+from capture.policy import frame_filter, patience
 from capture.process import function_modes
 from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.config import config
@@ -64,7 +63,7 @@ class Attempts:
         self.seen = seen
         self.expected_breaks = expected_breaks
         self.long_callees = 0
-        self.has_to_pay = isinstance(_capture.get_callback()[0], _capture.Patience)
+        self.has_to_pay = patience.has_to_pay()
         self._start_afresh()
         self.expected = expected_breaks.of(frame.code)
         if self.expected is not None:

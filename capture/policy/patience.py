@@ -90,6 +90,11 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
     return _capture.Patience(converter, kind, unit_ns=UNIT_NS, least_ns=LEAST_NS, judge=judge)
 
 
+def has_to_pay() -> bool:
+    """Whether a capture on this thread waited until it was worth its cost. Only the hook in C waits."""
+    return hasattr(_capture, "Patience") and isinstance(_capture.get_callback()[0], _capture.Patience)
+
+
 def judge(code: CodeType, entry: Any, python: tuple[int, int], own: tuple[int, int]) -> Kind | None:
     """Whether an entry pays, after its trial. None: it stays. Else it goes, and frames of this kind are left.
 
