@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import torch
 
 from capture.backends.settings import check_mode, make_settings
+from capture.bytecode.resume import forget_open_locals
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
 from capture.hooks.copies import remember_copies
@@ -256,3 +257,4 @@ def reset() -> None:
     counters.clear()
     forget_warnings()
     forget_too_long()
+    forget_open_locals()

@@ -119,6 +119,10 @@ def open_locals(code: CodeType) -> OpenLocals:
     return _open_locals.get(code) or {}
 
 
+def forget_open_locals() -> None:
+    _open_locals.clear()
+
+
 _open_locals: CodeTable[OpenLocals] = CodeTable()
 
 

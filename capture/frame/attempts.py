@@ -13,7 +13,6 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-
 from capture.bytecode import resume
 from capture.interpret.budget import remember_too_long
 from capture.interpret.output_graph import OutputGraph

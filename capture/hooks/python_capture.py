@@ -72,7 +72,8 @@ class _CodeState:
 
     def __init__(self, code: types.CodeType) -> None:
         number = id(code)
-        self.code = weakref.ref(code, lambda _: _states.pop(number, None))
+        # a default: at the end of the process the module loses its names first
+        self.code = weakref.ref(code, lambda _, states=_states: states.pop(number, None))  # type: ignore[misc]
         self.entries: list[Any] = []
         self.added = 0
         self.skipped = False

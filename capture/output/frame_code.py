@@ -176,8 +176,10 @@ def _ask_conditions(code: _FrameAssembler, frame_code: FrameCode, refused: Label
     for condition, args in frame_code.deferred.conditions:
         code.load_callable(condition)
         for arg in args:
-            assert arg.source is not None
-            code.load_source(arg.source)
+            if arg.source is not None:
+                code.load_source(arg.source)
+            else:
+                code.load_constant(arg.real_value())  # a class of warnings
         code.call(len(args))
         code.jump_if_false(refused)
 

@@ -17,10 +17,6 @@ from capture.policy.frame_filter import is_of_the_program
 _RECORDS = logging.getLogRecordFactory()
 
 
-#: the conditions of a filter that all warnings meet
-FOR_ALL = [None, Warning, None, 0]
-
-
 def _is_foreign(function: Any) -> bool:
     """Whether the function is not one of the program."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -40,12 +36,14 @@ def errors_are_plain() -> bool:
     return _is_plain(sys.stderr)
 
 
-def warnings_are_plain() -> bool:
-    """Whether a warning only writes a text: no filter makes an error of it."""
-    for action, *conditions in warnings.filters:
+def warnings_are_plain(category: type[Warning] | None) -> bool:
+    """Whether a warning of this category only writes a text: no filter makes an error of it."""
+    for action, message, wanted, module, line in warnings.filters:
+        if not issubclass(category or UserWarning, wanted):
+            continue
         if action == "error":
             return False
-        if conditions == FOR_ALL:
+        if message is None and module is None and line == 0:
             break
     return _is_foreign(warnings.showwarning) and errors_are_plain()
 

@@ -140,8 +140,8 @@ class Trace:
         return kinds if any(kinds) else None
 
     def kind_of(self, value: Any) -> int:
-        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made, or a
-        view of it.
+        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made, or
+        a view of such a one.
         """
         tracked = self.recorder.find(value) if isinstance(value, torch.Tensor) else None
         if tracked is None or tracked.parent is None:

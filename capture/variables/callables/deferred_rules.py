@@ -122,7 +122,7 @@ def _warn(
         raise _left_to_python("warnings.warn", [message])
     if message.python_type() is not str or isinstance(message, ExceptionVariable):
         raise _left_to_python("warnings.warn", [message])
-    if not deferred.require(text_receivers.warnings_are_plain):
+    if not deferred.require(text_receivers.warnings_are_plain, category):
         raise _left_to_python("warnings.warn", [message])
     deferred.add(tx, warnings.warn, [message, category, *rest], kwargs, reads=[vars(warnings), vars(sys)])
     return NONE
