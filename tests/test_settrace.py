@@ -6,6 +6,7 @@ It works without the extension.
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 import textwrap
@@ -252,7 +253,12 @@ print(capture.explain(toy_example, hook="settrace")(a, b).graph_count)
 
 
 def test_without_the_extension():
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(WITHOUT)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WITHOUT)],
+        env={**os.environ, "CAPTURE_LOGS": "graph,guards,recompiles,hot,cache"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     first, graphs, explained = done.stdout.splitlines()
     assert "not built" in first and "hook='settrace' works" in first

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -26,10 +25,10 @@ from capture.frame.left_to_python import forget_frames, give_up, leave_alone, le
 from capture.frame.recompiles import check_limit
 from capture.frame.translation import translate
 from capture.hooks.converters import makes_converters
-from capture.policy import frame_filter, torch_compile_marks
+from capture.policy import frame_filter, patience, torch_compile_marks
 from capture.process import collection, function_modes, replaced_builtins, signals
 from capture.process.thread_state import ThreadState
-from capture.report import log, observe
+from capture.report import observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.counters import counters
 from capture.report.errors import CaptureError
@@ -99,7 +98,7 @@ class Converter:
         observe.current().on_compile_time("total", seconds, frame.code)
         entry.compile_time = seconds
         counters["frames"]["captured"] += 1
-        log_heat(frame.code, seconds)
+        patience.log_capture(frame.code, seconds)
         cache.install(frame.code, entry)
         return entry
 
@@ -128,19 +127,6 @@ class Converter:
                 finally:
                     tx.output.forget_objects()
                     forget_frames(signal, handled)
-
-
-def log_heat(code: CodeType, seconds: float) -> None:
-    """What Python had spent in frames of this code when they were captured."""
-    if log.get("hot").enabled:
-        _, runs, spent, _, _ = _capture.cold_runs(code)
-        log.get("hot")(
-            "%s is captured in %.0f ms, after %d runs of %.1f ms in all",
-            code.co_qualname,
-            seconds * 1e3,
-            runs,
-            spent / 1e6,
-        )
 
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)

@@ -60,7 +60,7 @@ class DeferredCalls:
     def __init__(self, allowed: bool) -> None:
         self.allowed = allowed
         self.calls: list[DeferredCall] = []
-        #: asked before the graph runs; each with its arguments, which are existing objects
+        #: asked before the graph runs; each with its arguments: existing objects, or classes
         self.conditions: list[tuple[Callable[..., bool], tuple[Variable, ...]]] = []
         self._read: list[dict[str, Any]] = []  # the namespaces that the calls read
 

@@ -95,6 +95,17 @@ def has_to_pay() -> bool:
     return hasattr(_capture, "Patience") and isinstance(_capture.get_callback()[0], _capture.Patience)
 
 
+def log_capture(code: CodeType, seconds: float) -> None:
+    """What the capture has cost, and what Python had spent in frames of this code if they waited for it."""
+    if not log.get("hot").enabled:
+        return
+    waited = ""
+    if has_to_pay():
+        _, runs, spent, _, _ = _capture.cold_runs(code)
+        waited = f", after {runs} runs of {spent / 1e6:.1f} ms in all"
+    log.get("hot")("%s is captured in %.0f ms%s", code.co_qualname, seconds * 1e3, waited)
+
+
 def judge(code: CodeType, entry: Any, python: tuple[int, int], own: tuple[int, int]) -> Kind | None:
     """Whether an entry pays, after its trial. None: it stays. Else it goes, and frames of this kind are left.
 

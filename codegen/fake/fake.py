@@ -594,8 +594,3 @@ def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwa
     Its own kernel fails there, and leaves a switch behind that breaks later calls in the thread.
     """
     return args[0], None
-
-
-@rule(DEVICE)
-def run_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return mode.device_of(args[0])

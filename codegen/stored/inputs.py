@@ -2,8 +2,7 @@
 
 In:  the inputs of a graph: tensors and ints.
 Out: plain data: layout, place in autograd, which of them share memory. What is in the tensors does not
-     count. `stand_ins` makes inputs with the same
-     properties.
+     count. `stand_ins` makes inputs with the same properties.
 
     [x, w, x, 3]   ->   [{"shape": [3, 4], ...}, {...}, {"same": 0}, 3]
 """
