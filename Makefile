@@ -6,10 +6,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# mkdocs prints an advertisement of a successor without the variable
+SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
+MACHINES := qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf \
+	libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: opinfo sanitize demo quick test test-all lint format bench docs clean
+.PHONY: opinfo sanitize other-machines demo quick test test-all lint format bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
@@ -34,6 +38,12 @@ opinfo: $(STAMP)
 sanitize: $(STAMP)
 	$(BIN)/python scripts/sanitize.py
 
+# Debian's cross compilers and qemu: with them the tests also run exported programs of other machines.
+other-machines:
+	apt-get update --quiet=2
+	DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends \
+		$(MACHINES) > /dev/null
+
 lint: $(STAMP)
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
 	$(BIN)/ruff check .
@@ -41,6 +51,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/make_graph_breaks.py --check
+	$(SITE) --quiet
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -50,8 +61,10 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# The pages that are made, and the site of all pages: build/site/index.html.
 docs: $(STAMP)
 	$(BIN)/python scripts/make_graph_breaks.py
+	$(SITE)
 
 clean:
 	rm -rf build *.egg-info _capture.*.so

@@ -19,6 +19,7 @@ TOPICS = (
     "frozen",
     "threads",
     "leaks",
+    "tracing",
 )
 WITH_PEERS = ("steady_state", "kernels")
 

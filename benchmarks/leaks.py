@@ -14,7 +14,6 @@ import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ import capture
 
 X = torch.randn(16)
 BATCH = torch.randn(2, 4)
-_watched: list[weakref.ref[CodeType]] = []
+_watched: list[weakref.ref[Any]] = []  # code objects and backends
 
 
 _FIELDS = (
@@ -40,7 +39,7 @@ class _Usage(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Left:
-    """What one call leaves: bytes of the C library, blocks of Python's allocator, code objects."""
+    """What one call leaves: bytes of the C library, blocks of Python's allocator. alive: what is not dead."""
 
     bytes: float
     blocks: float
@@ -59,18 +58,22 @@ def _bytes_in_use() -> int:
     return int(usage.uordblks + usage.hblkhd)
 
 
+def _collect() -> None:
+    """What dies with a code object may leave a cycle behind: so one collection is not enough."""
+    while gc.collect():
+        pass
+
+
 def measure(program: Callable[[int], None], warm_up: int, calls: int) -> Left:
     """The growth over `calls` calls, after a warm-up. The argument counts the calls."""
     for number in range(warm_up):
         program(number)
     _watched.clear()
-    gc.collect()
-    gc.collect()
+    _collect()
     blocks, used = sys.getallocatedblocks(), _bytes_in_use()
     for number in range(warm_up, warm_up + calls):
         program(number)
-    gc.collect()
-    gc.collect()
+    _collect()
     alive = sum(reference() is not None for reference in _watched)
     _watched.clear()
     gc.collect()
@@ -113,6 +116,41 @@ def dropped_function_with_a_break(number: int) -> None:
 
 def dropped_function_eager(number: int) -> None:
     capture.compile(_made(SIMPLE.format(number % 3)), backend="eager")(X)
+
+
+def _backend() -> Any:
+    kept = bytes(100_000)
+
+    def backend(gm: torch.fx.GraphModule, inputs: Any, *, number: int = 0) -> Any:
+        return lambda *args: gm.forward(*args) if kept else None
+
+    _watched.append(weakref.ref(backend))
+    return backend
+
+
+def dropped_backend(number: int) -> None:
+    capture.compile(_made(SIMPLE.format(number % 3)), backend=_backend())(X)
+
+
+def dropped_backend_with_options(number: int) -> None:
+    options = {"number": number}
+    capture.compile(_made(SIMPLE.format(number % 3)), backend=_backend(), options=options)(X)
+
+
+def dropped_backend_of_a_module(number: int) -> None:
+    capture.compile(_made(MODULE.format(number % 3))(), backend=_backend())(BATCH).sum().backward()
+
+
+def dropped_backend_of_a_block(number: int) -> None:
+    function = _made(SIMPLE.format(number % 3))
+    with capture.enable(backend=_backend()):
+        function(X)
+
+
+def dropped_backend_of_a_kept_function(number: int) -> None:
+    capture.compile(_kept, backend=_backend())(X)
+    if number % 64 == 63:
+        capture.reset()  # or the limit of all its entries would stop the captures
 
 
 def dropped_module(number: int) -> None:
@@ -163,6 +201,11 @@ PROGRAMS: dict[str, Callable[[int], None]] = {
         dropped_function,
         dropped_function_with_a_break,
         dropped_function_eager,
+        dropped_backend,
+        dropped_backend_with_options,
+        dropped_backend_of_a_module,
+        dropped_backend_of_a_block,
+        dropped_backend_of_a_kept_function,
         dropped_module,
         dropped_explanation,
         dropped_function_of_two_sizes,
@@ -178,9 +221,7 @@ def main(warm_up: int = 300, calls: int = 2000) -> None:
     failed = []
     for name, program in PROGRAMS.items():
         left = measure(program, warm_up, calls)
-        print(
-            f"{name:32}{left.bytes:10.1f} bytes{left.blocks:8.2f} blocks{left.alive:6d} code objects a call"
-        )
+        print(f"{name:32}{left.bytes:10.1f} bytes{left.blocks:8.2f} blocks{left.alive:6d} objects a call")
         failed += [name] if left.stays else []
     if failed:
         sys.exit(f"memory stays: {', '.join(failed)}")

@@ -72,18 +72,25 @@ def compare(
     contenders: Mapping[str, Callable[[], object]], seconds: float = 0.3, batch: float = BATCH
 ) -> dict[str, Timing]:
     """`seconds`: how long each function is measured."""
+    return {name: timing_of(times) for name, times in samples(contenders, seconds, batch).items()}
+
+
+def samples(
+    contenders: Mapping[str, Callable[[], object]], seconds: float, batch: float
+) -> dict[str, list[float]]:
+    """Seconds of a call in each turn. The n-th numbers of all are from the same turn."""
     for function in contenders.values():
         for _ in range(3):
             function()
     counts = {name: calls_a_turn(function, batch) for name, function in contenders.items()}
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     stop = time.perf_counter() + seconds * len(contenders)
     turns = 0
     while turns < MIN_TURNS or time.perf_counter() < stop:
         for name, function in contenders.items():
-            samples[name].append(one_turn(function, counts[name]))
+            times[name].append(one_turn(function, counts[name]))
         turns += 1
-    return {name: timing_of(times) for name, times in samples.items()}
+    return times
 
 
 def timing_of(times: list[float]) -> Timing:

@@ -44,6 +44,9 @@ class CodeTable(Generic[T]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def values(self) -> list[T]:
+        return [value for _, value in list(self._known.values())]
+
     def drop_oldest(self) -> None:
         self._known.pop(next(iter(self._known), 0), None)
 

@@ -41,6 +41,7 @@ class CacheEntry(_capture.Entry):
     """One captured version of a code object. The constructor is that of `_capture.Entry`.
 
     guard_set: the guards of the program, for the text of a recompile reason. compile_time: seconds.
+    number: that of the capture that made it.
     explanation: what `explain()` shows. breaks: a resume function goes on behind it. trains: its results have
     gradients. on_failure (of `_capture.Entry`) is called with (entry, exception,
     inputs) when the graph raised.
@@ -48,6 +49,7 @@ class CacheEntry(_capture.Entry):
 
     guard_set: GuardSetLike | None = None
     compile_time: float = 0.0
+    number: int | None = None
     explanation: Any = None
     breaks: bool = False
     trains: bool = False
@@ -94,6 +96,13 @@ def entries(code: CodeType, key: Any = None) -> list[Any]:
     key.
     """
     return [entry for entry in _capture.entries(code) if key is None or entry.key is key]
+
+
+def remove_entries_of(key: Any) -> None:
+    """Remove all entries of a key that no frame will have again."""
+    for code in _capture.all_codes():
+        for entry in entries(code, key):
+            _capture.remove_entry(code, entry)
 
 
 def has_captured(code: CodeType) -> bool:

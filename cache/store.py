@@ -28,10 +28,22 @@ from cache.trusted_folder import Refused, TrustedFolder
 
 log = logging.getLogger("capture.cache")
 
+_NOT_KEPT = (
+    "what is compiled is not kept for the next process. CAPTURE_CACHE_DIR names another folder, "
+    "CAPTURE_DISK_CACHE=0 does without one"
+)
+_DAMAGE = "damage"
+_VERIFY = "`python -m capture cache verify` looks at all files"
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 #: by kind of object: the ending of its files
-KINDS = {"machine code": ".o", "graph": ".graph", "entry": ".entry", "digest": ".digest"}
+KINDS = {
+    "machine code": ".o",
+    "graph": ".graph",
+    "entry": ".entry",
+    "program": ".program",
+    "digest": ".digest",
+}
 _ENDINGS = tuple(KINDS.values())
 _EVICT_TO = 0.8  # of the size limit, so that not every put evicts when the limit is reached
 _FOLDERS = tuple(f"{byte:02x}" for byte in range(256))  # one for each first byte of a key
@@ -76,7 +88,7 @@ class KernelStore:
     def _read(self, path: Path) -> bytes | None:
         try:
             with self._open() as store, store.folder(path.parent.name) as folder:
-                return _checked(folder, path.name)
+                return self._checked(folder, path)
         except FileNotFoundError:
             return None
         except (Refused, OSError) as error:
@@ -185,21 +197,21 @@ class KernelStore:
         if reason not in self._reported:
             self._reported.add(reason)
             if reason == "failure":
-                message = f"can't use {path}: {message}; what is compiled is not kept for the next process"
+                message = f"can't use {path}: {message}; {_NOT_KEPT}"
             log.warning("%s", message)
 
-
-def _checked(folder: TrustedFolder, name: str) -> bytes | None:
-    """The data of an object. One with a wrong checksum is removed, and gives None."""
-    content = folder.read(name)
-    data = content[_HEADER:]
-    path = os.path.join(folder.path, name)
-    if content[:_HEADER] != _header(data):
-        log.warning("%s is damaged and was removed: what it had is compiled again", path)
-        folder.remove(name)
+    def _checked(self, folder: TrustedFolder, path: Path) -> bytes | None:
+        """The data of an object. One with a wrong checksum is removed, and gives None. One line says so."""
+        content = folder.read(path.name)
+        data = content[_HEADER:]
+        if content[:_HEADER] == _header(data):
+            log.debug("%d bytes found at %s", len(data), path)
+            return data
+        folder.remove(path.name)
+        level = logging.DEBUG if _DAMAGE in self._reported else logging.WARNING
+        self._reported.add(_DAMAGE)
+        log.log(level, "%s is damaged and was removed: what it had is compiled again. %s", path, _VERIFY)
         return None
-    log.debug("%d bytes found at %s", len(data), path)
-    return data
 
 
 def _objects(store: TrustedFolder, folder_name: str) -> list[_File]:

@@ -20,7 +20,6 @@ import contextlib
 import errno
 import os
 import pwd
-import secrets
 import stat
 from collections.abc import Iterator
 
@@ -40,8 +39,9 @@ class Refused(Exception):
     """Somebody else could have written what is at a path. The text says what was found and what to do."""
 
     def __init__(self, path: str, reason: str, status: os.stat_result) -> None:
-        found = f"owner {_name(status.st_uid)}, mode {stat.filemode(status.st_mode)}"
-        super().__init__(f"{path} is not used: {reason}, {found}; {_advice(path, status)} (docs/trust.md)")
+        self.path = path
+        self.found = f"{reason}, owner {_name(status.st_uid)}, mode {stat.filemode(status.st_mode)}"
+        super().__init__(f"{path} is not used: {self.found}; {_advice(path, status)} (docs/trust.md)")
 
 
 class TrustedFolder:
@@ -72,6 +72,17 @@ class TrustedFolder:
 
     def read(self, name: str) -> bytes:
         """The content of a file, which counts as used now."""
+        descriptor = self.open(name)
+        try:
+            with contextlib.suppress(OSError):  # a read-only folder keeps no record of use
+                os.utime(descriptor)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
+
+    def open(self, name: str) -> int:
+        """The descriptor of a file, open for reading. The caller closes it."""
         path = os.path.join(self.path, name)
         with _refusing_other_kinds(path, "file"):
             descriptor = os.open(name, _FILE, dir_fd=self._descriptor)
@@ -80,16 +91,14 @@ class TrustedFolder:
             if not stat.S_ISREG(status.st_mode):
                 raise Refused(path, "it is no file", status)
             _judge(path, status)
-            with contextlib.suppress(OSError):  # a read-only folder keeps no record of use
-                os.utime(descriptor)
-            with open(descriptor, "rb", closefd=False) as file:
-                return file.read()
-        finally:
+        except BaseException:
             os.close(descriptor)
+            raise
+        return descriptor
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file under a temporary name and rename it: it is complete or absent."""
-        temporary = f"{name[:8]}{secrets.token_hex(8)}.tmp"
+        temporary = f"{name[:8]}{os.urandom(8).hex()}.tmp"
         descriptor = os.open(temporary, _NEW_FILE, _PRIVATE_FILE, dir_fd=self._descriptor)
         try:
             with open(descriptor, "wb") as file:

@@ -12,7 +12,7 @@ In:  PyTorch programs.
 Out: the names below; see README.md.
 
 This import loads the interpreter, the guards and the tracer. The first graph that is compiled imports the
-modules that lower graphs.
+modules that lower graphs, and LLVM. A process that finds all graphs in the store imports neither.
 """
 
 from __future__ import annotations
@@ -52,9 +52,6 @@ except ImportError:  # the extension is not built: its twin is enough for hook="
 from capture.process import collection
 
 with collection.settled():
-    import llvmlite.binding
-    import platformdirs
-
     import cache.store
     import capture.frame.convert
     import capture.variables.core.wrap
@@ -75,18 +72,27 @@ from capture.api import (
     maybe_mark_dynamic,
     reset,
 )
+from capture.check import CheckResult, check
 from capture.explain import Explanation, explain
+from capture.exporting.export import Exported, export
+from capture.exporting.loading import load
+from capture.graphdef.importer import import_graphdef
+from capture.minify import Minified, minify
 from capture.policy.stance import set_stance
-from capture.report import log
+from capture.primitives import primitives
+from capture.report import log, observe, views
 from capture.report.callbacks import on_guard_failure
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import (
+    ArgumentError,
     BackendError,
     CaptureError,
     CaptureWarning,
     ConfigError,
     ConstraintViolation,
+    ExportError,
+    GraphDefError,
     InternalError,
     RecompileError,
     RecompileLimitExceeded,
@@ -94,17 +100,36 @@ from capture.report.errors import (
     Unsupported,
     UsageError,
 )
+from capture.scalar import jit_scalar
+from capture.tracing.trace import start_from_environment, trace
 
-__version__ = "0.1.0"
+observe.add_recorder(views.Views())
+start_from_environment()
+
+__version__ = versions.CAPTURE
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext capture` in a notebook: the magics `%%captured` and `%captured on`."""
+    from capture import notebook
+
+    notebook.load(shell)
+
 
 __all__ = [
+    "ArgumentError",
     "BackendError",
     "CaptureError",
     "CaptureWarning",
+    "CheckResult",
     "ConfigError",
     "ConstraintViolation",
     "Explanation",
+    "ExportError",
+    "Exported",
+    "GraphDefError",
     "InternalError",
+    "Minified",
     "RecompileError",
     "RecompileLimitExceeded",
     "UnknownBackend",
@@ -113,21 +138,29 @@ __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "backends",
+    "check",
     "compile",
     "config",
     "counters",
     "disable",
     "enable",
     "explain",
+    "export",
     "graph_break",
+    "import_graphdef",
     "is_capturing",
     "is_compiling",
+    "jit_scalar",
+    "load",
     "log",
     "mark_dynamic",
     "mark_static",
     "maybe_mark_dynamic",
+    "minify",
     "on_guard_failure",
+    "primitives",
     "reset",
     "set_stance",
     "store",
+    "trace",
 ]

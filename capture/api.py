@@ -10,20 +10,24 @@ Out: the same function, module or block, which is captured when it runs.
 from __future__ import annotations
 
 import functools
+import sys
 import types
+import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import torch
 
+from capture.backends.registry import names
 from capture.backends.settings import check_mode, make_settings
 from capture.bytecode.resume import forget_open_locals
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
+from capture.hooks.converters import forget_learned
 from capture.hooks.copies import remember_copies
-from capture.hooks.regions import Region, without_capture
+from capture.hooks.regions import Region, disabled, without_capture
 from capture.interpret.budget import forget_too_long
-from capture.policy import marks
+from capture.policy import first_steps, marks
 from capture.policy.marks import (
     allow_in_graph,
     assume_constant_result,
@@ -31,9 +35,11 @@ from capture.policy.marks import (
     mark_static,
     maybe_mark_dynamic,
 )
+from capture.report.arguments import checked_arguments, shown
 from capture.report.counters import counters
-from capture.report.errors import UsageError
+from capture.report.errors import CaptureWarning, UsageError
 from capture.report.log import forget_warnings
+from capture.report.pieces import forget_captures
 from capture.sizes import policy
 
 if TYPE_CHECKING:
@@ -55,6 +61,8 @@ __all__ = [
 ]
 
 T = TypeVar("T", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class enable(Region):
@@ -70,6 +78,7 @@ class enable(Region):
     Errors: UsageError, UnknownBackend, ConfigError.
     """
 
+    @checked_arguments
     def __init__(
         self,
         backend: str | Backend = "llvm",
@@ -90,9 +99,23 @@ class enable(Region):
             "hook": hook,
             "options": options,
         }
+        self._unused: _Unused | None = _Unused()
+
+    def __enter__(self) -> enable:
+        self.is_used()
+        super().__enter__()
+        return self
+
+    def is_used(self) -> enable:
+        """No warning any more that nothing was captured."""
+        if self._unused is not None:
+            self._unused.used = True
+            self._unused = None
+        return self
 
     def __call__(self, fn: T) -> T:
         """Wrap a function or module."""
+        self.is_used()
         return wrap(fn, self, self._arguments)
 
     def __reduce__(self) -> Any:
@@ -102,17 +125,65 @@ class enable(Region):
         return f"enable({self._name!r})"
 
 
+class _Unused:
+    """Dies with a region that was neither entered nor called, and warns: the program forgot the `with`."""
+
+    used = False
+
+    def __del__(self) -> None:
+        if not self.used and not sys.is_finalizing():
+            text = "capture.enable() alone captures nothing: write `with capture.enable():` around the code"
+            warnings.warn(text, CaptureWarning, stacklevel=2)
+
+
 def _enable(arguments: Mapping[str, Any]) -> enable:
     """The region of a pickled one."""
-    return enable(**arguments)
+    return enable(**arguments).is_used()
+
+
+class _NotGiven:
+    """The default of `compile`: a decorator, while None is a mistake."""
+
+
+_NOT_GIVEN: Any = _NotGiven()
 
 
 @overload
-def compile(fn: T, **settings: Any) -> T: ...
+def compile(
+    fn: Callable[P, R],
+    *,
+    backend: str | Backend = ...,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    hook: str = ...,
+    options: Mapping[str, Any] | None = ...,
+    mode: str | None = ...,
+    disable: bool = ...,
+) -> Callable[P, R]: ...
 @overload
-def compile(fn: None = None, **settings: Any) -> Callable[[T], T]: ...
-def compile(fn: Any = None, *, mode: str | None = None, disable: bool = False, **settings: Any) -> Any:
-    """`fn`, captured whenever it is called; `settings` are the arguments of `enable`.
+def compile(
+    *,
+    backend: str | Backend = ...,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    hook: str = ...,
+    options: Mapping[str, Any] | None = ...,
+    mode: str | None = ...,
+    disable: bool = ...,
+) -> Callable[[T], T]: ...
+@checked_arguments
+def compile(
+    fn: Any = _NOT_GIVEN,
+    *,
+    backend: str | Backend = "llvm",
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    hook: str = "pep523",
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+    disable: bool = False,
+) -> Any:
+    """`fn`, captured whenever it is called; `backend` to `options` are the arguments of `enable`.
 
     `@capture.compile` and `@capture.compile(backend=...)` both work. A module stays a module of its class. It
     shares parameters, buffers, attributes and state_dict keys with the original, and it can be deep-copied
@@ -123,10 +194,15 @@ def compile(fn: Any = None, *, mode: str | None = None, disable: bool = False, *
     Errors: UsageError if `fn` is neither a callable nor a module.
     """
     check_mode(mode)
-    region = enable(**settings)
+    if fn is None:
+        raise UsageError(
+            "compile(None): write capture.compile(model), or @capture.compile() above a function"
+        )
+    region = enable(backend, fullgraph=fullgraph, dynamic=dynamic, hook=hook, options=options)
+    region.is_used()
     if disable:
-        return fn if fn is not None else _unchanged
-    return region if fn is None else region(fn)
+        return _unchanged if fn is _NOT_GIVEN else fn
+    return region if fn is _NOT_GIVEN else region(fn)
 
 
 def _unchanged(fn: T) -> T:
@@ -144,12 +220,18 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
     if isinstance(fn, type):
         raise UsageError(f"capture a class by its instances or methods: {fn.__qualname__} is a class")
     if not callable(fn):
-        raise UsageError(
-            f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}"
-        )
+        raise UsageError(_why_not_callable(fn))
     captured = region.around(fn)
     remember_copies(captured, region, target)
     return captured
+
+
+def _why_not_callable(fn: Any) -> str:
+    if isinstance(fn, str) and fn in names():
+        return (
+            f"compile takes a function or a module, not {fn!r}: write capture.compile(model, backend={fn!r})"
+        )
+    return f"only callables and modules can be captured, not {shown(fn)} of type {type(fn).__name__}"
 
 
 def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
@@ -197,6 +279,7 @@ class _Disabled(Region):
 def disable(fn: T, recursive: bool = ..., *, reason: str | None = ...) -> T: ...
 @overload
 def disable(fn: None = None, recursive: bool = ..., *, reason: str | None = ...) -> Any: ...
+@checked_arguments
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Do not capture a function, a module, a class, or the block of `with capture.disable():`.
 
@@ -217,14 +300,15 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
                 setattr(fn, name, disable(getattr(fn, name), recursive))
         return fn
     if not callable(fn):
-        raise UsageError(f"disable takes a function, a class, a module or nothing, not {fn!r}")
+        raise UsageError(f"disable takes a function, a class, a module or nothing, not {shown(fn)}")
     if recursive:
-        wrapper = without_capture(fn)
+        wrapper = disabled(fn)
         marks.mark_disabled(wrapper)
+        remember_copies(wrapper, disable, fn)
         return wrapper
     function = fn.__func__ if isinstance(fn, types.MethodType) else fn
     if not isinstance(function, types.FunctionType):
-        raise UsageError(f"disable(recursive=False) takes a Python function, not {fn!r}")
+        raise UsageError(f"disable(recursive=False) takes a Python function, not {shown(fn)}")
     marks.mark_disabled(function)
     switch.leave_alone(function.__code__)
     return fn
@@ -250,11 +334,15 @@ def is_compiling() -> bool:
 # --- reset ------------------------------------------------------------------------------------------------
 
 
+@checked_arguments
 def reset() -> None:
     """Forget all entries, skipped frames, counters and warnings. Marks of functions and tensors stay."""
     switch.forget_all()
+    forget_learned()
     policy.forget_all()
+    first_steps.forget_all()
     counters.clear()
     forget_warnings()
+    forget_captures()
     forget_too_long()
     forget_open_locals()

@@ -32,6 +32,7 @@ from codegen.autograd.partition import Parts, partition
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.fake.fake import mode_of_a_trace
+from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
 from codegen.kernel.watching import unwatched
@@ -92,15 +93,18 @@ def compile_fx(
                     compile_fx(inside, example_inputs, store=store, kernels=kernels, frozen=frozen)
                 )
         with mode_of_a_trace() as mode:
-            joint = trace_joint(gm, example_inputs, mode)
-            check_sharing(joint.trace, example_inputs)
+            with events.phase("trace"):
+                joint = trace_joint(gm, example_inputs, mode)
+                check_sharing(joint.trace, example_inputs)
             graph = finish(gm, example_inputs, joint, store, kernels, frozen)
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
+        events.tell("eager_graph", reason=f"{type(reason).__name__}: {reason}")
         return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
     except RuntimeError as error:  # an operator refused its arguments; eager will, at the user's line
         log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
+        events.tell("eager_graph", reason=f"{type(error).__name__}: {error}")
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
 
 
@@ -211,15 +215,17 @@ def backward_parts(
     gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
 ) -> tuple[Parts, list[SegmentBackward]]:
     """The joint graph in parts, and the segments of its backward. None of them is compiled yet."""
-    with joint.trace.recorder.mode:
+    with joint.trace.recorder.mode, events.phase("partition"):
         parts = partition(joint)
     recipe = DerivativeRecipe(gm, example_inputs, parts)
+    subject = events.subject()._replace(role="backward")
 
     def backward(graph: fx.Graph) -> CompiledGraph:
         def again(*args: Any) -> tuple[Any, ...]:  # after a failed check: the operator raises its own error
             return call_by_call(graph, args)
 
-        return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
+        with events.about(subject):
+            return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
 
     segments = [
         SegmentBackward(part, parts.backward[i + 1 :], recipe, backward, kernels)

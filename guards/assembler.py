@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import _capture
 
-from guards.values import ObjectRef, constant_identity, is_constant
+from guards.values import ObjectRef
 
 REGISTER_LIMIT = 1 << 16
 GUARD_LIMIT = 1 << 23
@@ -46,7 +46,7 @@ class ProgramAssembler:
     def __init__(self) -> None:
         self.words: list[int] = []
         self.objects: list[Any] = []
-        self._object_index: dict[Any, int] = {}
+        self._object_index: dict[int, int] = {}
 
     def emit(
         self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = (), guard: int = 0
@@ -85,12 +85,13 @@ class ProgramAssembler:
             self.words += [0, self.hold(key), hash(key)]
 
     def hold(self, value: Any) -> int:
-        """The index of the object among those that the program owns."""
-        identity = constant_identity(value) if is_constant(value) else ("id", id(value))
-        if identity not in self._object_index:
-            self._object_index[identity] = len(self.objects)
+        """The index of the object among those that the program owns. Equal constants stay several objects:
+        a guard may say that a place does not hold this one.
+        """
+        if id(value) not in self._object_index:
+            self._object_index[id(value)] = len(self.objects)
             self.objects.append(value)
-        return self._object_index[identity]
+        return self._object_index[id(value)]
 
     def to_bytes(self) -> bytes:
         signed = (word - (1 << 64) if word >= 1 << 63 else word for word in self.words)

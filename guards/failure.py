@@ -38,6 +38,7 @@ def explain_failure(guard_set: GuardSet, index: int, frame: FrameNamespace) -> F
     guard = guard_set[index]
     old, new = guard.failure(frame)
     source = guard.source.text
+    old = old.removeprefix(f"{source}: ")
     return FailureText(source, old, new, f"{source}: was [{old}], now [{new}]{_asked_at(guard)}", guard)
 
 

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any
 
 import torch
@@ -198,8 +205,8 @@ def function_field(fn: Any, field: str) -> Any:
 
 
 def safe_repr(value: Any, limit: int = 80) -> str:
-    """A repr that runs no user code. Built-in scalars are shown as they are, other objects by type and
-    length.
+    """The value as a reader knows it, without addresses. It runs no user code. Built-in scalars are shown as
+    they are, containers by type and length, other objects by name or type.
     """
     if type(value) is int and value.bit_length() > 64:
         text = f"{value:#x}"  # has no limit of digits
@@ -209,16 +216,23 @@ def safe_repr(value: Any, limit: int = 80) -> str:
         text = type.__repr__(value)
     elif type(value) is tuple and len(value) <= 8:
         text = "(" + ", ".join(safe_repr(item) for item in value) + ("," if len(value) == 1 else "") + ")"
-    elif isinstance_raw(value, FunctionType):
-        text = f"function {value.__qualname__}"
-    elif isinstance_raw(value, list):
-        text = f"{type(value).__name__} of length {list.__len__(value)}"
-    elif isinstance_raw(value, dict):
-        text = f"{type(value).__name__} of length {dict.__len__(value)}"
+    elif (length := stored_length(value)) is not None:
+        text = f"{type(value).__name__} of length {length}"
     else:
-        text = f"{type(value).__name__} object at {id(value):#x}"
+        named = next((text(value) for kind, text in _NAMED if isinstance_raw(value, kind)), None)
+        text = f"a {type(value).__name__}" if named is None else named
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
+
+_MODULE_DICT: Any = vars(ModuleType)["__dict__"]
+
+#: objects that have a name
+_NAMED: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (FunctionType, lambda value: f"function {value.__qualname__}"),
+    (BuiltinFunctionType, lambda value: f"built-in function {value.__name__}"),
+    (CodeType, lambda value: f"the code of {value.co_qualname}"),
+    (ModuleType, lambda value: f"module {_MODULE_DICT.__get__(value).get('__name__', '')}"),
+)
 
 _LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
     (list, list.__len__),

@@ -22,7 +22,17 @@ from guards import sources as s
 from guards.conditions import ShapeExpression
 from guards.guard import Guard
 from guards.kinds import attributes, constants, containers, identity, iterators, sizes, state, tensors
-from guards.plain_values import SINGLE, NotPlain, Numbers, Objects, Plain, is_plain_constant, plain, real
+from guards.plain_values import (
+    OBJECT,
+    SINGLE,
+    NotPlain,
+    Numbers,
+    Objects,
+    Plain,
+    is_plain_constant,
+    plain,
+    real,
+)
 from guards.properties.buffer import BufferProperties
 from guards.properties.global_state import GlobalState
 from guards.properties.tensor import TensorProperties
@@ -52,9 +62,11 @@ def _identified(writer: Writer, ref: ObjectRef) -> Plain:
     value = ref.get()
     if value is None and ref.is_weak:
         raise NotPlain("an object that is gone")
-    if type(value) not in SINGLE and is_plain_constant(value):
+    if type(value) in SINGLE:
+        return plain(value, writer.objects)
+    if is_plain_constant(value):
         raise NotPlain("a constant that is known by identity")
-    return plain(value, writer.objects)
+    return [OBJECT, writer.objects.number_in_guard(value)]
 
 
 def _found(reader: Reader, data: Plain) -> ObjectRef:
@@ -157,6 +169,10 @@ GUARDS: dict[type[Guard], Form] = {
     tensors.BufferGuard: (_buffer, _found_buffer),
     tensors.SharedStorageGuard: CONSTANT,
 }
+#: counts of changes in this process. The entry says what else has to be true (`facts`); from then on nothing
+#: may change
+OF_THE_PROCESS = (abc.get_cache_token,)
+PRESENT = "present"
 _GUARDS_BY_NAME = {kind.__name__: (kind, form) for kind, form in GUARDS.items()}
 
 
@@ -180,8 +196,6 @@ class Writer:
             kind = type(source)
             if SOURCES.get(kind.__name__) is not kind:
                 raise NotPlain(f"a {kind.__name__}")
-            if isinstance(source, s.StateSource) and source.function is abc.get_cache_token:
-                raise NotPlain("an abstract base class")  # its token counts registrations in this process
             parts = [self._field(getattr(source, name)) for name in _FIELDS[kind]]
             place = self._places[source] = len(self.sources)
             self.sources.append([kind.__name__, *parts])
@@ -195,6 +209,9 @@ class Writer:
         return plain(value, self.objects)
 
     def guard(self, guard: Guard) -> Plain:
+        first = guard.sources[0] if guard.sources else None
+        if isinstance(first, s.StateSource) and first.function in OF_THE_PROCESS:
+            return [PRESENT, self.source(first), None]
         form = GUARDS.get(type(guard))
         if form is None:
             raise NotPlain(f"a {type(guard).__name__}")
@@ -230,5 +247,10 @@ class Reader:
 
     def guard(self, data: Plain) -> Guard:
         name, places, payload = data
+        if name == PRESENT:
+            source = self.source(places)
+            if not isinstance(source, s.StateSource) or source.function not in OF_THE_PROCESS:
+                raise TypeError(f"no count of changes: {source.text}")
+            return constants.ConstantGuard.of(source, source.function())
         kind, form = _GUARDS_BY_NAME[name]
         return kind(tuple(map(self.source, places)), form[1](self, payload))

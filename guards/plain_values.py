@@ -27,6 +27,10 @@ class Numbers(Protocol):
         """Raises NotPlain for an object that another process could not find."""
         ...
 
+    def number_in_guard(self, value: Any) -> int:
+        """The same for an object of which a guard asks nothing but whether it is this one."""
+        ...
+
 
 class Objects(Protocol):
     """The objects of these numbers."""

@@ -119,7 +119,7 @@ class ObjectRef:
         if self._text is None:
             obj = self._get()
             if obj is None:
-                return f"object at {self.id:#x} that is gone"
+                return "an object that is gone"
             self._text = safe_repr(obj)
         return self._text
 

@@ -28,6 +28,7 @@ CAPTURE_WEAK int init_plan_template(PyObject *module);
 CAPTURE_WEAK int init_set_clone(PyObject *module);
 CAPTURE_WEAK int init_class_relatives(PyObject *module);
 CAPTURE_WEAK int init_sized_graph(PyObject *module);
+CAPTURE_WEAK int init_own_product(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
 CAPTURE_WEAK int init_direct_call(PyObject *module);
 

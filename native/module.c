@@ -17,6 +17,7 @@ static int init_parts(PyObject *module)
         {"guard_program", init_guard_program},
         {"compiled_graph", init_compiled_graph},
         {"plan_template", init_plan_template},
+        {"own_product", init_own_product},
         {"set_clone", init_set_clone},
         {"class_relatives", init_class_relatives},
         {"sized_graph", init_sized_graph},

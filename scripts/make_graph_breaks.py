@@ -6,11 +6,12 @@ python scripts/make_graph_breaks.py --check    exit status 1 if the page is out 
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from pathlib import Path
 
-from capture.report.break_reasons import REASONS
+from capture.report.break_reasons import REASONS, Reason
 
 PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
 
@@ -22,20 +23,30 @@ after it. The result is the same, but the program is slower. `capture.explain(fn
 `capture.Unsupported`.
 
 The values that the program has at the break take the place of the words in braces.
-`scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py`.
+`scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py` and
+`docs/break_examples.py`. Each reason has a program that breaks and one that does not; both are run by a test.
 
 """
 
+EXAMPLES = Path(__file__).parent.parent / "docs" / "break_examples.py"
+
 
 def page() -> str:
-    items = (_item(name, reason.text, reason.hint) for name, reason in sorted(REASONS.items()))
+    examples = read_examples()
+    items = (_item(name, reason, examples[name]) for name, reason in sorted(REASONS.items()))
     return INTRODUCTION + "\n".join(items)
 
 
-def _item(name: str, text: str, hint: str) -> str:
-    """A reason and, below it, what helps; 110 columns wide."""
-    paragraphs = (f"- `{name}`: {text}.", f"  What helps: {hint}.")
-    return "".join(textwrap.fill(part, 110, subsequent_indent="  ") + "\n" for part in paragraphs)
+def read_examples() -> dict[str, str]:
+    """The sections of the file of examples: id of a reason -> program text."""
+    _, *parts = re.split(r"^# === (\w+)\n", EXAMPLES.read_text(), flags=re.MULTILINE)
+    return {name: text.strip() + "\n" for name, text in zip(parts[::2], parts[1::2])}
+
+
+def _item(name: str, reason: Reason, example: str) -> str:
+    """A reason, what helps, and the example; 110 columns wide."""
+    told = textwrap.fill(f"{reason.text[0].upper()}{reason.text[1:]}. What helps: {reason.hint}.", 110)
+    return f"## `{name}`\n\n{told}\n\n```python\n{example}```\n"
 
 
 def main(arguments: list[str]) -> int:

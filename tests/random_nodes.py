@@ -26,6 +26,7 @@ OPERATIONS = [
 ]  # fmt: skip
 WRITES = ["{a}.mul_(0.5)", "{a}.add_({b})", "{a}.sigmoid_()", "{a}[0] = {b}[1]"]
 STARTS = ["backward", "backward", "inputs", "grad", "second"]
+PARTIAL = ("inputs", "grad")  # they ask for some gradients only
 
 Step = tuple[Any, ...]
 Log = list[tuple[Any, ...]]
@@ -70,9 +71,14 @@ class RandomNodes:
             likely = {"hook": 0.5, "scale": 0.15, "retain": 0.3}
             found += [(name, i) for name, chance in likely.items() if choice.random() < chance]
         choice.shuffle(found)
+        is_freed = False
         for _ in range(choice.randrange(1, 4)):
             used = choice.sample(range(count), choice.randrange(1, count + 1))
-            found.append((choice.choice(STARTS), used, choice.random() < 0.5, choice.randrange(count)))
+            kind, retain = choice.choice(STARTS), choice.random() < 0.5
+            if kind in PARTIAL:  # it does not free, and needs what was not freed (docs/limits.md)
+                kind, retain = ("backward", retain) if is_freed else (kind, True)
+            is_freed = is_freed or not retain
+            found.append((kind, used, retain, choice.randrange(count)))
             if choice.random() < 0.2:
                 found.append(("write", choice.randrange(count)))
         return found
@@ -85,17 +91,22 @@ class RandomNodes:
 
 
 def play(function: Callable[..., list[torch.Tensor]], steps: list[Step]) -> Log:
-    """The log ends at the first error: what is freed by then differs."""
+    """The log ends at the first step that fails. The hooks before its error are not in the log: a graph says
+    at its first node that it was freed, eager at the first operation that kept something.
+    """
     torch.manual_seed(0)
     leaves = [torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
     log: Log = []
+    whole = 0  # entries of the steps that are done
     try:
         results = function(*leaves, torch.randn(3, 3, dtype=torch.float64))
         for step in steps:
             do(step, results, leaves, log)
             log.append(("state", *(leaf.grad for leaf in leaves), *map(retained, results)))
             log[:] = [(name, *map(kept, values)) for name, *values in log]
+            whole = len(log)
     except RuntimeError as error:
+        del log[whole:]
         log.append(("error", type(error)))
     return log
 

@@ -326,13 +326,15 @@ def test_is_capturing_and_graph_break(found):
     def f(x):
         if capture.is_capturing():
             x = x + 1
-        capture.graph_break()
+        capture.graph_break("save here")
         return x * 2
 
     assert torch.equal(f(torch.zeros(2)), torch.zeros(2))
     with capture.enable("eager"):
         assert torch.equal(f(torch.zeros(2)), torch.full((2,), 2.0))
-    assert [reason.id for reason in found.break_reasons] == ["explicit"]
+    (reason,) = found.break_reasons
+    assert (reason.id, reason.message) == ("explicit", "save here")
+    assert "graph_break('save here')" in str(reason)
     assert found.graph_count == 2
 
 

@@ -74,3 +74,39 @@ def test_as_eager(program: Callable[[nn.Module], Any]) -> None:
     for _ in range(2):
         torch.testing.assert_close(fast(critic()), expected)
     torch.testing.assert_close(program(capture.compile(critic())), expected)
+
+
+def test_hooks_of_what_a_second_backward_does_not_reach() -> None:
+    """The gradient of `amax` depends on where the largest element is, which has no derivative."""
+
+    def largest(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.stack([x.sin(), w]).amax(0)
+
+    def calls(function: Callable[..., torch.Tensor]) -> list[Any]:
+        log: list[Any] = []
+        x, w = torch.tensor([0.5, 2.0], requires_grad=True), torch.tensor([1.0, 0.0], requires_grad=True)
+        w.register_hook(lambda tangent: log.append(("w", tangent)))
+        result = function(x, w)
+        result.register_hook(lambda tangent: log.append(("result", tangent)))
+        first = grad(result.sum(), [x, w], create_graph=True)
+        log.append(first[0].detach())
+        log.append(grad(first[0].sum(), [x, w], allow_unused=True))
+        return log
+
+    assert repr(calls(capture.compile(largest))) == repr(calls(largest))
+
+
+@pytest.mark.filterwarnings("error::capture.CaptureWarning")
+@pytest.mark.parametrize("needs_grad", [False, True])
+def test_leaves_that_the_graph_makes(needs_grad: bool) -> None:
+    def weighted(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        own = torch.ones(3, requires_grad=True)
+        return (own * x).sum() + own.exp().sum() * x.sum(), own
+
+    def gradients(function: Callable[..., Any]) -> list[Any]:
+        x = torch.arange(3.0, requires_grad=needs_grad)
+        result, own = function(x)
+        result.backward()
+        return [result.detach(), own.grad, x.grad]
+
+    assert repr(gradients(capture.compile(weighted))) == repr(gradients(weighted))

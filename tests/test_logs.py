@@ -25,6 +25,7 @@ compiled(torch.ones(4))
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     settings = {"CAPTURE_LOGS": ",".join(LOGS), "CAPTURE_CACHE_DIR": str(tmp_path_factory.mktemp("kernels"))}
+    settings["CAPTURE_CHECK"] = "1"
     script = tmp_path_factory.mktemp("program") / "program.py"
     script.write_text(PROGRAM)
     done = subprocess.run(

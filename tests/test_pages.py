@@ -29,8 +29,8 @@ NAMES = {
 # Files of torch and of CPython, of programs in examples; and what only looks like a file.
 NOT_OURS = re.compile(
     r"torch/.*|Python\.h|Objects/.*|nn/modules/.*|optim/.*|(c|generated)/.*\.h|module\.py|transformer\.py"
-    r"|train\.py"
-    r"|aten\.c|o\.c|m\.md|x\.py"
+    r"|train\.py|model\.py|program\.py|capture_minified\.py"
+    r"|aten\.c|o\.c|m\.md|x\.py|example\.c|(net|NAME|s)\.h|SCRIPT\.py|nothing\.py"
 )
 FILE = re.compile(r"(?<![\w./<-])[A-Za-z_][\w/-]*\.(?:py|c|h|md)\b(?![.(]?\w)")
 MODULE = re.compile(rf"`((?:{'|'.join(PACKAGES)})(?:\.[a-z_]\w*)+)")

@@ -14,6 +14,7 @@ Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becom
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from capture.graph.number_operations import (
 from capture.hooks.switch import OFF, switch
 from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import EagerGraph
+from codegen.stored.floats import ForFloats
 
 FLOATS = (torch.float32, torch.float64)
 LIMIT = 16  # how many values a graph is compiled for; with other values it runs operator by operator
@@ -51,7 +53,11 @@ def compile_with_floats(
     module = GraphModule(gm, _rewritten(gm.graph, read, numbers), class_name=type(gm).__name__)
     if not numbers:
         return _or_as_captured(compile_graph(module, example_inputs), gm)
-    return FloatGraph(gm, module, example_inputs, compile_graph)
+    places = [node for node in module.graph.nodes if node.op == "placeholder"]
+    positions = [i for i, node in enumerate(places) if any(map(_reads_float, node.users))]
+    graph = FloatGraph(ForFloats(lambda: gm, lambda: module, positions), compile_graph)
+    graph.graph_for(example_inputs)
+    return graph
 
 
 def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> Callable[..., Any]:
@@ -62,20 +68,28 @@ def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> C
 class FloatGraph:
     """A graph for each combination of the floats that its operators need as numbers."""
 
-    def __init__(
-        self,
-        gm: torch.fx.GraphModule,
-        module: torch.fx.GraphModule,
-        example_inputs: Sequence[Any],
-        compile_graph: Compiler,
-    ) -> None:
-        self.original = gm
-        self.module = module
+    def __init__(self, stored: ForFloats, compile_graph: Compiler) -> None:
+        self.stored = stored
         self.compile_graph = compile_graph
-        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.positions = [i for i, node in enumerate(placeholders) if any(map(_reads_float, node.users))]
+        self.positions = stored.positions
         self.compiled: dict[tuple[str, ...], Callable[..., Any]] = {}
-        self.graph_for(example_inputs)
+
+    @property
+    def stored_key(self) -> str | None:
+        """The key under which the store has the graph."""
+        return self.stored.stored_key
+
+    @functools.cached_property
+    def original(self) -> torch.fx.GraphModule:
+        return self.stored.original()
+
+    @functools.cached_property
+    def module(self) -> torch.fx.GraphModule:
+        module = self.stored.module()
+        places = [node for node in module.graph.nodes if node.op == "placeholder"]
+        for position in self.positions:
+            places[position].meta.setdefault("example_value", torch.zeros((), dtype=torch.float64))
+        return module
 
     def __call__(self, *args: Any) -> Any:
         return self.graph_for(args)(*args)

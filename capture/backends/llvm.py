@@ -20,16 +20,18 @@ import platformdirs
 from cache.store import KernelStore
 from capture.backends import array_cost
 from capture.backends.checked import CheckedBackend
-from capture.backends.float_arguments import compile_with_floats
+from capture.backends.float_arguments import FloatGraph, compile_with_floats
 from capture.backends.registry import keeps_contract, own, register
 from capture.backends.sized_graph import SizedGraph
 from capture.backends.value_parts import compile_in_parts, reads_values
-from capture.report import log
+from capture.report import log, observe
 from capture.report.config import config
-from capture.report.counters import counters
 from codegen.compile_fx import compile_for_sizes, compile_fx
 from codegen.launch.compiled import CompiledGraph, EagerGraph
-from codegen.stored.compile_graph import compile_graph
+from codegen.stored.compile_graph import compile_graph, compile_sizes, keep_floats, restore
+from codegen.stored.floats import ForFloats
+from codegen.stored.sizes import StoredSizes
+from codegen.trace.autocast import SizedWithoutAutocast
 
 if TYPE_CHECKING:
     import torch.fx
@@ -54,7 +56,11 @@ def llvm_backend(
     """
     if reads_values(gm.graph):
         return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
-    return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
+    compiled = compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
+    with_ints = any(type(value) is int for value in example_inputs)  # their symbols are in this process
+    if isinstance(compiled, FloatGraph) and not freeze and not with_ints:
+        keep_floats(compiled.stored, example_inputs, kernel_store())
+    return compiled
 
 
 def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -63,7 +69,7 @@ def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Ca
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
         if symbolic is None:
             return gm.forward
-        return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
+        return SizedGraph(lambda: gm, example_inputs, lambda module, _: module.forward, symbolic)
     compiled = compile_graph(gm, example_inputs, store=kernel_store())
     return gm.forward if isinstance(compiled, EagerGraph) else compiled
 
@@ -75,9 +81,22 @@ def _compile_natively(
     frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
     compiler = functools.partial(compile_graph, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
-        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
-        return SizedGraph(gm, example_inputs, compiler, symbolic)
+        symbolic = compile_sizes(gm, example_inputs, store=kernel_store())
+        return SizedGraph(lambda: gm, example_inputs, compiler, symbolic)
     return compiler(gm, example_inputs)
+
+
+def restored_graph(key: str) -> Callable[..., Any] | None:
+    """The compiled graph that the store has under the key. None: it is gone, or is for another process."""
+    store = kernel_store()
+    found = restore(key, store)
+    compiler = functools.partial(compile_graph, store=store)
+    if isinstance(found, ForFloats):
+        return FloatGraph(found, compiler)
+    sizes = found.graph if isinstance(found, SizedWithoutAutocast) else found
+    if not isinstance(sizes, StoredSizes):
+        return found
+    return SizedGraph(sizes.module, sizes.inputs, compiler, found, ready=False)
 
 
 @register("aot_eager")
@@ -90,7 +109,7 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
 def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     compiler = functools.partial(compile_fx, kernels=False)
     if any(type(value) is int for value in example_inputs):
-        return SizedGraph(gm, example_inputs, compiler)
+        return SizedGraph(lambda: gm, example_inputs, compiler)
     return compiler(gm, example_inputs)
 
 
@@ -120,7 +139,7 @@ def _open_store(directory: str) -> Any:
 
 
 def _count(kind: str, found: bool) -> None:
-    counters["cache"][f"{kind} {'found' if found else 'missing'}"] += 1
+    observe.tell("store", kind=kind, found=found)
 
 
 # --- whether a compiled graph is worth a call -------------------------------------------------------------

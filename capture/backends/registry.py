@@ -21,7 +21,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from capture.backends.checked import CheckedBackend
+from capture.report.arguments import shown
 from capture.report.config import config
 from capture.report.errors import (
     BackendError,
@@ -98,7 +101,17 @@ def lookup(name: str) -> Backend:
     try:
         return _registry[name]
     except KeyError:
-        raise UnknownBackend(name, f"not registered; {did_you_mean(name, _registry)}") from None
+        raise UnknownBackend(name, _why_unknown(name)) from None
+
+
+#: names of torch.compile -> ours
+_OF_TORCH = {"inductor": "llvm", "aot_ts": "aot_eager", "aot_eager_decomp_partition": "aot_eager"}
+
+
+def _why_unknown(name: str) -> str:
+    if name in _OF_TORCH:
+        return f"it is torch.compile's, write backend={_OF_TORCH[name]!r}"
+    return f"not registered; {did_you_mean(name, _registry)}"
 
 
 def backend_name(backend: str | Backend) -> str:
@@ -117,9 +130,29 @@ def resolve(backend: str | Backend, options: Mapping[str, Any] | None = None) ->
     Errors: UnknownBackend; ConfigError if the backend has no such option.
     """
     if not isinstance(backend, str) and not callable(backend):
-        raise UsageError(f"backend must be a name or a function, not {backend!r}")
+        raise UsageError(f"backend must be a name or a function, not {shown(backend)}")
     function = lookup(backend) if isinstance(backend, str) else backend
+    if not isinstance(backend, str):
+        _check_parameters(backend)
     return _bind_options(backend_name(backend), function, dict(options)) if options else function
+
+
+def _check_parameters(backend: Backend) -> None:
+    """A function that can't take a graph and its inputs is no backend: the program meant to capture it."""
+    name = backend_name(backend)
+    if isinstance(backend, torch.nn.Module):
+        raise UsageError(
+            f"a backend is a name or a function, not the module {name}: write capture.compile(module)"
+        )
+    try:
+        inspect.signature(backend).bind_partial(None, None)  # options come by name
+    except ValueError:  # a function in C has no signature
+        return
+    except TypeError:
+        raise UsageError(
+            f"a backend takes a graph and its inputs; {name} does not: "
+            f"to capture it write capture.compile({name})"
+        ) from None
 
 
 def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Backend:
@@ -127,11 +160,30 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
     accepted = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
     if "options" in accepted:
         return functools.partial(function, options=options)  # type: ignore[call-arg]
+    for parameter in parameters:
+        _check_value(name, parameter, options)
     unknown = sorted(set(options) - accepted)
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         known = did_you_mean(unknown[0], accepted) if accepted else "it takes none"
         raise ConfigError(f"backend {name!r} has no option {unknown[0]!r}: {known}")
     return functools.partial(function, **options)
+
+
+#: annotations of options whose values are checked; a string where the module postpones annotations
+_CHECKED_KINDS: dict[Any, type] = {
+    key: kind for kind in (bool, int, float, str) for key in (kind, kind.__name__)
+}
+
+
+def _check_value(name: str, parameter: inspect.Parameter, options: Mapping[str, Any]) -> None:
+    kind = _CHECKED_KINDS.get(parameter.annotation)
+    if kind is None or parameter.name not in options:
+        return
+    value = options[parameter.name]
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise ConfigError(
+            f"option {parameter.name!r} of backend {name!r} is {kind.__name__}, not {shown(value)}"
+        )
 
 
 # --- calling a backend ------------------------------------------------------------------------------------

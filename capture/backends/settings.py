@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from capture.backends.registry import backend_name, resolve
 from capture.policy.settings import CaptureSettings
+from capture.report.arguments import shown
 from capture.report.config import config
 from capture.report.errors import UsageError, did_you_mean
+from capture.report.log import warn_once
 from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
 
 if TYPE_CHECKING:
@@ -32,18 +34,16 @@ def make_settings(
 ) -> CaptureSettings:
     """Check the arguments of `enable` and make settings of them."""
     if type(fullgraph) is not bool:
-        raise UsageError(f"fullgraph must be True or False, not {fullgraph!r}")
-    if dynamic not in (None, True, False) or type(dynamic) is int:
-        raise UsageError(f"dynamic must be True, False or None, not {dynamic!r}")
+        raise UsageError(f"fullgraph must be True or False, not {shown(fullgraph)}")
+    if dynamic is not None and type(dynamic) is not bool:
+        raise UsageError(f"dynamic must be True, False or None, not {shown(dynamic)}")
     if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options must be a dict of the backend's options, not {options!r}")
+        raise UsageError(f"options must be a dict of the backend's options, not {shown(options)}")
     if config.keep_memory_mapped:
         keep_memory_mapped()
     welcome_huge_pages(config.huge_pages)
     function = resolve(backend, options)
     named = tuple(sorted(options.items())) if options else ()
-    if named:
-        function = _bound_once(backend, named, function)
     return CaptureSettings(function, backend_name(backend), fullgraph, dynamic, named, tag)
 
 
@@ -54,14 +54,9 @@ MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cu
 def check_mode(mode: str | None) -> None:
     if mode not in MODES:
         raise UsageError(f"no mode is named {mode!r}: {did_you_mean(str(mode), filter(None, MODES))}")
-
-
-_bound: dict[Any, Any] = {}
-
-
-def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any) -> Any:
-    """One function for equal options, because two partial functions are never equal."""
-    try:
-        return _bound.setdefault((backend, named), function)
-    except TypeError:  # an option that can't be hashed
-        return function
+    if mode not in MODES[:2]:
+        warn_once(
+            None,
+            f"mode {mode}",
+            f"mode={mode!r} changes nothing, because there is one mode only: leave it out",
+        )

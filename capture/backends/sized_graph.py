@@ -19,6 +19,7 @@ needs its own compilation. That is too expensive for sizes that come only once:
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import _capture
 
 from capture.hooks.switch import OFF, switch
+from codegen.kernel import events
 
 if TYPE_CHECKING:
     import torch.fx
@@ -54,25 +56,38 @@ class SizedGraph:
     """A callable for all combinations of the ints.
 
     direct_call: native code that finds the graph for the ints and calls it.
-    ready: the first graph, until its first call.
+    ready: the graph for the example, until its first call.
     compiled: the graphs that were compiled for one combination of ints.
     """
 
     def __init__(
         self,
-        gm: torch.fx.GraphModule,
+        module: Callable[[], torch.fx.GraphModule],
         example_inputs: Sequence[Any],
         compile_graph: Callable[[Any, Sequence[Any]], Any],
         symbolic: ForSizes | None = None,
+        ready: bool = True,
     ) -> None:
-        self.module = gm
+        """`ready`: the graph for the example is made now."""
+        self._module = module
         self.compile_graph = compile_graph
         self.symbolic = symbolic
+        self.subject = events.subject()
         self.positions = tuple(i for i, value in enumerate(example_inputs) if type(value) is int)
         self.compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
         self.direct_call: Any = _capture.SizedGraph(self.positions, LIMIT, self.prepare)
         self.ready: dict[tuple[int, ...], Callable[..., Any]] = {}
-        self.ready = {self.key(example_inputs): self.prepare(*example_inputs)}
+        if ready:
+            self.ready = {self.key(example_inputs): self.prepare(*example_inputs)}
+
+    @functools.cached_property
+    def module(self) -> torch.fx.GraphModule:
+        return self._module()
+
+    @property
+    def stored_key(self) -> str | None:
+        """The key under which the store has the graph."""
+        return getattr(self.symbolic, "stored_key", None)
 
     def __call__(self, *args: Any) -> Any:
         return self.direct_call(*args)
@@ -87,10 +102,11 @@ class SizedGraph:
             return self.ready.pop(key)
         before = switch(OFF)
         try:
-            made: Callable[..., Any] | None = None
-            if self.symbolic is not None:
-                made = self.symbolic.graph_for(key, self.direct_call.add_template)
-            return self.in_numbers(key, args) if made is None else made
+            with events.about(self.subject):
+                made: Callable[..., Any] | None = None
+                if self.symbolic is not None:
+                    made = self.symbolic.graph_for(key, self.direct_call.add_template)
+                return self.in_numbers(key, args) if made is None else made
         finally:
             switch(before)
 

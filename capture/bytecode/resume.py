@@ -31,6 +31,7 @@ from capture.bytecode.emit import bytecode_like
 from capture.bytecode.instructions import decode, remember_prefix
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
+from capture.report import pieces
 from codegen.kernel.records import dataclass
 
 #: name of the first argument, if the original keeps it in a cell
@@ -145,8 +146,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if prefixed is not None:
         code, head = prefixed
         remember_prefix(code, head, original, target)
-        _points[code] = Made(weakref.ref(original), len(prologue), target, stack, names)
-        return code
+        return _noted(code, Made(weakref.ref(original), len(prologue), target, stack, names), original)
     items = [*prologue, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
     result.freevars = list(cell_names(original))
@@ -157,7 +157,13 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    _points[code] = Made(weakref.ref(original), len(prologue), target, stack, names)
+    return _noted(code, Made(weakref.ref(original), len(prologue), target, stack, names), original)
+
+
+def _noted(code: CodeType, made: Made, original: CodeType) -> CodeType:
+    _points[code] = made
+    line = decode(original).instructions[made.target].line
+    pieces.note_resumed(code, original, line or original.co_firstlineno)
     return code
 
 

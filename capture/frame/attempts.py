@@ -20,10 +20,10 @@ from capture.interpret.root_translator import RootTranslator
 from capture.policy import frame_filter, patience
 from capture.process import function_modes
 from capture.report.break_reasons import GraphBreak, SkipFrame
-from capture.report.config import config
 from capture.report.retry import (
     AssertionsAsBreaks,
     CallsAsBreaks,
+    FirstStep,
     NumbersChange,
     Retry,
     SizesAsNumbers,
@@ -37,6 +37,7 @@ from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.unbacked import Allowed
 from capture.variables.core.class_lookup import forget_pending
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.late_values import LateVariable
 
 if TYPE_CHECKING:
     from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
@@ -55,7 +56,13 @@ class Attempts:
     reason: GraphBreak | None
 
     def __init__(
-        self, frame: Any, settings: CaptureSettings, seen: Seen, expected_breaks: ExpectedBreaks
+        self,
+        frame: Any,
+        settings: CaptureSettings,
+        seen: Seen,
+        expected_breaks: ExpectedBreaks,
+        *,
+        may_wait: bool = False,
     ) -> None:
         self.frame = frame
         self.settings = settings
@@ -63,6 +70,7 @@ class Attempts:
         self.expected_breaks = expected_breaks
         self.long_callees = 0
         self.has_to_pay = patience.has_to_pay()
+        self.may_wait = may_wait
         self._start_afresh()
         self.expected = expected_breaks.of(frame.code)
         if self.expected is not None:
@@ -70,9 +78,8 @@ class Attempts:
 
     def _start_afresh(self) -> None:
         self.followed: set[type[BaseException]] = set()
-        dynamic = config.dynamic if self.settings.dynamic is None else self.settings.dynamic
         self.policy = SizePolicy(
-            dynamic,
+            self.settings.dynamic_sizes,
             self.seen,
             open_locals=resume.open_locals(self.frame.code),
             may_break=not self.settings.fullgraph,
@@ -93,6 +100,8 @@ class Attempts:
                 break_at_assertions=self.break_at_assertions,
                 unbacked=self.unbacked,
                 has_to_pay=self.has_to_pay,
+                may_wait=self.may_wait,
+                splits_at_writes=self.settings.backend_name == "llvm" and not self.settings.fullgraph,
                 defers_calls=self.defers_calls,
             ),
             self.frame,
@@ -115,7 +124,8 @@ class Attempts:
         numbers = {
             place: value.value for place, value in stores.items() if isinstance(value, ConstantVariable)
         }
-        if self.policy.note_stores(stores.keys(), numbers):
+        unknown = [place for place, value in stores.items() if isinstance(value, LateVariable)]
+        if self.policy.note_stores(stores.keys(), numbers, unknown):
             raise NumbersChange
 
     # --- the next attempt ---
@@ -143,7 +153,8 @@ class Attempts:
             self.break_at = signal.born  # bytecode can't rebuild the value, so the break comes before it
         elif self.break_at is None and tx.returned is None:
             self.break_at = tx.steps
-            self.expected_breaks.remember(signal)
+            if signal.breaks_callees:
+                self.expected_breaks.remember(signal)
         else:
             raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
         self.reason = signal.without_frames()
@@ -188,6 +199,9 @@ class Attempts:
             signal.initialize()
         self._start_afresh()
 
+    def _no_more(self, signal: Any, tx: RootTranslator) -> None:
+        raise signal
+
 
 NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]] = {
     GraphBreak: Attempts._break_earlier,
@@ -200,6 +214,7 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     StateMoved: Attempts._in_another_state,
     TooLong: Attempts._without_long_callee,
     Uninitialized: Attempts._with_parameters,
+    FirstStep: Attempts._no_more,
 }
 
 #: signals that would come forever if they came twice

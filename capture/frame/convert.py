@@ -8,9 +8,9 @@ Out: a cache entry that runs in its place. None: Python runs the frame.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -21,19 +21,21 @@ from capture.frame import stored_entries
 from capture.frame.attempts import Attempts
 from capture.frame.entry import build_entry
 from capture.frame.expected_breaks import ExpectedBreaks
-from capture.frame.left_to_python import forget_frames, give_up, leave_alone, leave_disabled
+from capture.frame.left_to_python import forget_frames, give_up, leave_alone, leave_disabled, leave_once
 from capture.frame.recompiles import check_limit
 from capture.frame.translation import translate
 from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, patience, torch_compile_marks
-from capture.process import collection, function_modes, replaced_builtins, signals
+from capture.policy.first_steps import FirstSteps
+from capture.process import collection, dispatch_modes, function_modes, replaced_builtins, signals
 from capture.process.thread_state import ThreadState
 from capture.report import observe
 from capture.report.break_reasons import SkipFrame
-from capture.report.counters import counters
-from capture.report.errors import CaptureError
-from capture.report.retry import Retry
+from capture.report.errors import CaptureError, CaptureWarning
+from capture.report.retry import FirstStep, Retry
+from capture.sizes import glances
 from capture.sizes.policy import SizeHistory
+from capture.stored.learned import Learned
 from codegen.kernel import forks
 from guards.assembler import ProgramTooLarge
 
@@ -47,14 +49,26 @@ FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__co
 _lock = forks.held_by_forks(threading.RLock(), forks.CAPTURE)
 
 
+class Memory:
+    """What the converters of equal settings know together. It keeps no backend alive."""
+
+    def __init__(self, settings: CaptureSettings) -> None:
+        self.history = SizeHistory()
+        self.expected = ExpectedBreaks()
+        self.first_steps = FirstSteps()
+        self.learned = Learned(dataclasses.replace(settings, backend=None, key=None))
+
+
 @makes_converters
 class Converter:
     """The hook's callback for one group of settings."""
 
     def __init__(self, settings: CaptureSettings) -> None:
         self.settings = settings
-        self.history = SizeHistory()
-        self.expected = ExpectedBreaks()
+        key = settings.key
+        key.memory = key.memory or Memory(settings)
+        self.history, self.expected = key.memory.history, key.memory.expected
+        self.learned, self.first_steps = key.memory.learned, key.memory.first_steps
 
     def __call__(self, frame: Any) -> Any:
         if replaced_builtins.are_replaced():
@@ -71,18 +85,52 @@ class Converter:
             return None
         if frame_filter.why_not_now() is not None:
             return None
-        with signals.deferred(), _lock, collection.paused(), function_modes.paused():
-            return self._convert(frame)
+        with (
+            signals.deferred(),
+            _lock,
+            collection.paused(),
+            function_modes.paused(),
+            dispatch_modes.all_left(),
+        ):
+            return self._looked_up(frame) if patience.is_looked_up(frame.code) else self._convert(frame)
+
+    def _looked_up(self, frame: Any) -> Any:
+        """The entry of an earlier process. Without one, the frame waits until it is hot."""
+        found = stored_entries.find(frame, self.settings, self.history.of(frame.code))
+        if found is None:
+            self.learned.missed(frame.code)
+            return None
+        with observe.capturing(frame.code, settings=self.settings) as capture:
+            capture.outcome = "stored"
+        return found.now
+
+    def glance(self, frame: Any) -> None:
+        """See a frame that Python runs because it is not worth a capture yet. The program sees no failure."""
+        try:
+            glances.note(self.history, frame, self.settings.dynamic_sizes)
+        except Exception as error:
+            give_up(frame, error, self.settings)
 
     def _convert(self, frame: Any) -> Any:
-        started, handled, seen = time.perf_counter(), sys.exc_info()[1], self.history.of(frame.code)
+        with observe.capturing(frame.code, settings=self.settings) as capture:
+            return self._converted(frame, capture)
+
+    def _converted(self, frame: Any, capture: observe.FrameCapture) -> Any:
+        handled, seen = sys.exc_info()[1], self.history.of(frame.code)
+        glances.tell(self.history, frame)
         try:
             found = stored_entries.find(frame, self.settings, seen)
             if found is not None:
+                capture.outcome = "stored"
                 return found.now
             if not self._may_recompile(frame):
+                capture.outcome = "refused"
                 return None
             entry = self._entry_of_last_attempt(frame, handled)
+        except FirstStep as signal:
+            forget_frames(signal, handled)
+            self.first_steps.wait(frame.code)
+            return leave_once()
         except SkipFrame as skip:
             forget_frames(skip, handled)
             return leave_alone(frame, skip, self.settings, seen)
@@ -90,15 +138,14 @@ class Converter:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
         except ProgramTooLarge as error:
             return leave_alone(frame, SkipFrame(str(error)), self.settings)
-        except (CaptureError, KeyboardInterrupt, MemoryError):
+        except (CaptureError, CaptureWarning, KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:
             return give_up(frame, error, self.settings)
-        seconds = time.perf_counter() - started
-        observe.current().on_compile_time("total", seconds, frame.code)
-        entry.compile_time = seconds
-        counters["frames"]["captured"] += 1
-        patience.log_capture(frame.code, seconds)
+        capture.outcome, capture.entry = "entry", entry
+        capture.waited = patience.waited(frame.code)
+        entry.compile_time = capture.seconds
+        entry.number = capture.number
         cache.install(frame.code, entry)
         return entry
 
@@ -111,8 +158,12 @@ class Converter:
 
     def _entry_of_last_attempt(self, frame: Any, handled: BaseException | None) -> Any:
         """The loop over the attempts at a frame. The signal that ends an attempt changes the next one."""
-        attempts = Attempts(frame, self.settings, self.history.of(frame.code), self.expected)
+        may_wait = self.first_steps.may_wait(frame.code, self.settings)
+        attempts = Attempts(
+            frame, self.settings, self.history.of(frame.code), self.expected, may_wait=may_wait
+        )
         while True:
+            observe.begin_attempt()
             tx = attempts.begin()
             try:
                 with ThreadState():
@@ -122,6 +173,7 @@ class Converter:
                     capture.output.forget_objects()
                     return entry
             except Retry as signal:
+                observe.tell("attempt", signal=signal)
                 try:
                     attempts.follow(signal, tx)
                 finally:

@@ -3,13 +3,11 @@
 In:  the frame, its `Capture`, the settings.
 Out: a `CacheEntry`: the compiled graph or code, and the guard program that says when it fits.
 
-    Capture(graph, recipe)     ->     CacheEntry(program, settings, graph=compiled, result=...)
+    Capture(graph, recipe)     ->     CacheEntry(program, settings.key, graph=compiled, result=...)
 """
 
 from __future__ import annotations
 
-import time
-import types
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -18,7 +16,7 @@ import torch
 import cache
 from capture.backends import llvm, registry
 from capture.bytecode.dialects import dialect
-from capture.frame.graph_failure import FailureHandler, call_by_call
+from capture.frame.graph_failure import FailureHandler, call_by_call, failure_handler_of
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
@@ -28,9 +26,9 @@ from capture.output import break_code, frame_code
 from capture.policy import frame_filter
 from capture.process import function_modes
 from capture.process.thread_state import ThreadState
-from capture.report import log, observe
+from capture.report import observe, progress
 from capture.report.break_reasons import SkipFrame
-from capture.report.counters import counters
+from capture.report.config import config
 from capture.report.retry import CallsAsBreaks, StateMoved
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
@@ -54,7 +52,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
     graph = None if compiled is None else called_directly(compiled, output)
     if compiled is not None and not is_worth_running(capture, compiled):
-        log.get("graph")("Python runs %s: it is faster than its graph", frame.code.co_qualname)
+        observe.tell("left", reason="it is faster than its graph", always=False, callees_too=False)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
     guards = output.finished_guards()
     build = recipe_entry if capture.recipe is not None else code_entry
@@ -84,7 +82,7 @@ def recipe_entry(
     result, slots = capture.recipe.numbered(inputs)
     capture.slots = slots
     program = encode_guards(frame, guards, slots)
-    entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
+    entry = cache.CacheEntry(program, settings.key, graph=graph, result=result, inputs=len(inputs))
     entry.on_failure = lambda _, error, inputs: on_failure(error, inputs)
     return entry
 
@@ -101,9 +99,11 @@ def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: A
     capture.code.on_failure = failure_handler(frame, capture, settings)
     code = frame_code.assemble(capture.code, graph, input_sources(capture))
     frame_filter.hide_from_torch_compile(code)
-    write_bytecode(frame.code, code)
     capture.slots = capture.code.slots
-    return cache.CacheEntry(encode_guards(frame, guards, capture.slots), settings, code=code)
+    observe.tell(
+        "bytecode", before=frame.code, after=code, listing=dialect.listing, slots=capture.slots, graph=graph
+    )
+    return cache.CacheEntry(encode_guards(frame, guards, capture.slots), settings.key, code=code)
 
 
 def input_sources(capture: Capture) -> list[Source]:
@@ -112,13 +112,10 @@ def input_sources(capture: Capture) -> list[Source]:
 
 def encode_guards(frame: Any, guards: GuardSet, slots: list[Source]) -> Any:
     """The guard program, checked on the frame that it was made from."""
-    started = time.perf_counter()
-    program = encode(guards, slots, frame.code)
-    check_first_run(frame, guards, program)
-    observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
-    observe.current().on_guards(guards, frame.code)
-    if log.get("guards").enabled:
-        log.get("guards")("%s:\n%s", frame.code.co_qualname, guards.text)
+    with observe.phase("guards"):
+        program = encode(guards, slots, frame.code)
+        check_first_run(frame, guards, program)
+    observe.tell("guards", guards=guards)
     return program
 
 
@@ -132,12 +129,6 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
     if capture.value is not None or break_code.ends_the_frame(capture.tx):
         return llvm.is_worth_running(compiled, output.graph, output.budget.instructions)
     return llvm.is_worth_converting(compiled, output.graph)
-
-
-def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
-    if log.get("bytecode").enabled:
-        texts = [dialect.listing(code) for code in (before, after)]
-        log.get("bytecode")("%s:\n%s\nbecomes\n%s", before.co_qualname, *texts)
 
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
@@ -159,7 +150,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooke
     """An entry that leaves the frame to Python while the guards hold. `unhooked`: its callees too."""
     guards = capture.output.finished_guards()
     sampled = capture.tx.is_straight and not settings.fullgraph
-    entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked, sampled=sampled)
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings.key, unhooked=unhooked, sampled=sampled)
     entry.guard_set = guards
     return entry
 
@@ -173,25 +164,26 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
         return None
     module = output.finished_module(outputs, frame.code.co_name)
     capture.places = vars(module)[PLACES]
-    counters["graphs"]["compiled"] += 1
-    counters["graphs"]["calls_captured"] += output.operation_count()
-    observe.current().on_graph(module, frame.code)
-    if log.get("graph").enabled:
-        log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
-    started = time.perf_counter()
     used = output.inputs.used()
+    number = observe.new_graph()
+    observe.tell("graph", module=module, operations=output.operation_count(), inputs=used)
     if dict(settings.options).get("freeze"):
         freeze_inputs(output, used)
     chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
     if not registry.is_own(chosen.backend):
         module.write()  # the backend may edit the graph
     capture.forward = called_directly(call_by_call(module), output)
+    if config.check:
+        from capture.checking.watch import check_graph  # lazy: import time
+
+        check_graph(module, [i.example for i in used], chosen, frame.code)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and the graph may change the state of the thread
-        compiled = registry.call(chosen, module, [i.example for i in used])
+        showing = progress.showing(observe.present_name(frame.code), "compiling", output.operation_count)
+        with observe.about_graph(number), observe.phase("backend"), showing:
+            compiled = registry.call(chosen, module, [i.example for i in used])
     finally:
         state.restore()
-    observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     capture.compiled = compiled
     return compiled
 
@@ -209,7 +201,6 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
 
 
 def failure_handler(frame: Any, capture: Capture, settings: CaptureSettings) -> FailureHandler:
-    code, output = frame.code, capture.output
-    place = (code.co_filename, code.co_firstlineno)
+    output = capture.output
     mutates = output.inputs.are_written()
-    return FailureHandler(code.co_qualname, place, settings, capture.forward, mutates, output.modes.at_entry)
+    return failure_handler_of(frame.code, settings, capture.forward, mutates, output.modes.at_entry)

@@ -37,6 +37,27 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 
+@dataclass(frozen=True)
+class BackendFacts:
+    """What a failure of its callable depends on. Entries keep no backend alive."""
+
+    name: str
+    own: bool
+    fullgraph: bool
+
+
+def failure_handler_of(
+    code: types.CodeType,
+    settings: CaptureSettings,
+    forward: Callable[..., Any] | None,
+    mutates: bool,
+    modes: dict[str, Any],
+) -> FailureHandler:
+    facts = BackendFacts(settings.backend_name, is_own(settings.backend), settings.fullgraph)
+    place = (code.co_filename, code.co_firstlineno)
+    return FailureHandler(code.co_qualname, place, facts, forward, mutates, modes)
+
+
 @dataclass
 class FailureHandler:
     """Takes the exception of a graph, and its inputs. It holds no code object: the frame's own has the entry.
@@ -49,7 +70,7 @@ class FailureHandler:
 
     name: str
     place: tuple[str, int]
-    settings: CaptureSettings
+    backend: BackendFacts
     forward: Callable[..., Any] | None
     mutates: bool
     modes: dict[str, Any]
@@ -81,11 +102,11 @@ class FailureHandler:
         try:
             if self._program_raises(inputs):
                 return
-            if not is_own(self.settings.backend):
+            if not self.backend.own:
                 text = f"its callable raised {log.failure_text(error)}"
-                raise BackendError(self.settings.backend_name, text) from error
-            text = f"the graph of {self.name} failed in backend {self.settings.backend_name!r}"
-            if config.raise_on_error or self.settings.fullgraph or self.mutates:
+                raise BackendError(self.backend.name, text) from error
+            text = f"the graph of {self.name} failed in backend {self.backend.name!r}"
+            if config.raise_on_error or self.backend.fullgraph or self.mutates:
                 raise InternalError(f"{text}: {log.failure_text(error)}") from error
             log.warn_once_at(self.place, text, f"{text}; it runs eagerly: {log.failure_text(error)}")
         finally:

@@ -18,13 +18,14 @@ from capture.policy import torch_compile_marks
 from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.config import config
-from capture.report.counters import counters
 from capture.report.errors import InternalError
 from guards.program import encode
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
     from capture.sizes.policy import Seen
+
+FIRST_STEP = "a first step: its gradients or the state of its optimizer do not exist yet"
 
 
 def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Seen | None = None) -> Any:
@@ -34,9 +35,8 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Se
     the next process leaves the frame to Python too.
     """
     now = stored_entries.UNHOOKED if skip.idle else None
-    counters["frames"]["skipped"] += 1
-    observe.current().on_skip(str(skip), frame.code)
-    log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
+    observe.set_outcome("left")
+    observe.tell("left", reason=str(skip), always=skip.guards is None, callees_too=skip.idle)
     if skip.guards is None:
         _capture.skip_code(frame.code)
         if seen is not None:
@@ -44,16 +44,23 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Se
         return now
     if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
         # The guards name objects that live for one call, so each call would need its own entry.
-        cache.stop_capturing(frame.code, settings)
+        cache.stop_capturing(frame.code, settings.key)
         return now
     sampled = skip.straight and not settings.fullgraph  # fullgraph raises at the first frame that breaks
     program = encode(skip.guards, [], frame.code)
-    entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
+    entry = cache.CacheEntry(program, settings.key, unhooked=skip.idle, sampled=sampled)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
     if seen is not None:
         stored_entries.keep_left(frame, entry, settings, seen)
     return now
+
+
+def leave_once() -> Any:
+    """Leave this call to Python, with its callees. The next call is captured."""
+    observe.set_outcome("left")
+    observe.tell("left", reason=FIRST_STEP, always=False, callees_too=True)
+    return stored_entries.UNHOOKED
 
 
 def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
@@ -72,12 +79,12 @@ def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
     """Handle a failure of ours: one warning, then Python runs the frame. Under fullgraph, raise an error."""
     code: types.CodeType = frame.code
-    text = f"capture failed on {code.co_qualname}"
+    observe.set_outcome("failed")
+    text = f"capture failed on {observe.present_name(code)}"
     if config.raise_on_error or settings.fullgraph:
         raise InternalError(f"{text}: {log.failure_text(error)}") from error
-    counters["frames"]["failed"] += 1
-    log.warn_once(code, "failure", f"{text}; it runs eagerly: {log.failure_text(error)}")
     _capture.skip_code(code)
+    log.warn_once(code, "failure", f"{text}; it runs eagerly: {log.failure_text(error)}")
 
 
 def forget_frames(error: BaseException, handled: BaseException | None) -> None:

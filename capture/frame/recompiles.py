@@ -19,9 +19,9 @@ import cache
 from capture.policy import frame_filter, stance
 from capture.report import callbacks, log, observe
 from capture.report.config import config
-from capture.report.counters import counters
 from capture.report.errors import RecompileError, RecompileLimitExceeded
-from guards.failure import explain_failure
+from capture.report.pieces import piece_of
+from guards.failure import FailureText, explain_failure
 from guards.namespace import FrameNamespace
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
         return True
     if stance.current() == stance.EAGER_ON_RECOMPILE:
         return False
-    texts = failure_texts(frame)
-    name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+    causes = failures(frame)
+    texts = [cause.text for cause in causes]
+    name = f"{observe.present_name(frame.code)} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
     callbacks.tell(f"{name}: {texts[0]}", frame.code)
     if config.error_on_recompile or stance.current() == stance.FAIL_ON_RECOMPILE:
         raise RecompileError(f"{name} would be captured again: {'; '.join(dict.fromkeys(texts))}")
-    counters["recompiles"][frame.code.co_qualname] += 1
-    observe.current().on_recompile(texts[0], frame.code)
-    log.get("recompiles")("%s: %s", name, texts[0])
+    observe.tell("recompile", causes=causes, entries=[entry for entry, _ in frame.failures])
     if len(frame.failures) < config.recompile_limit:
         return True
     return _stop(frame, settings, "config.recompile_limit", texts)
@@ -55,27 +54,27 @@ def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str
     code = frame.code
     changing = f" What kept changing: {texts[0]}." if texts else ""
     message = (
-        f"{code.co_qualname} was captured {_capture.added_entries(code)} times, {limit}; from now on, Python "
-        f"runs the calls that fit none of these entries.{changing} Pass the changing value as a tensor, keep "
-        "it constant, or raise the limit."
+        f"{piece_of(code).name} was captured {_capture.added_entries(code)} times, {limit}; from now on, "
+        f"Python runs the calls that fit none of these entries.{changing} Pass the changing value as a "
+        "tensor, keep it constant, or raise the limit."
     )
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)
-    log.get("recompiles")("%s", message)
+    observe.tell("limit", text=message)
+    cache.stop_capturing(code, settings.key)
     if frame_filter.is_of_the_program(code):  # its resume functions have the same place
         log.warn_once_at((code.co_filename, code.co_firstlineno), "recompile_limit", message)
-    cache.stop_capturing(code, settings)
     return False
 
 
-def failure_texts(frame: Any) -> list[str]:
-    """One text for each entry that was tried; the entry that was used last comes first."""
+def failures(frame: Any) -> list[FailureText]:
+    """Why each entry that was tried did not fit; the entry that was used last comes first."""
     names = (frame.globals, frame.builtins)
     namespace = FrameNamespace.from_localsplus(frame.code, frame.locals, _capture.NULL, names, frame.function)
-    texts = []
+    found = []
     for entry, index in frame.failures:
         if 0 <= index < len(entry.guard_set):
-            texts.append(explain_failure(entry.guard_set, index, namespace).text)
+            found.append(explain_failure(entry.guard_set, index, namespace))
         else:
-            texts.append("a value that the code reads is no longer there")
-    return texts
+            found.append(FailureText("", "", "", "a value that the code reads is no longer there"))
+    return found

@@ -11,20 +11,21 @@ Out: `find`: an entry whose guards hold for the frame, or None. `keep`: the entr
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import _capture
 
 import cache
-from capture.backends.llvm import kernel_store
-from capture.frame.graph_failure import FailureHandler, call_by_call
+from capture.backends.llvm import kernel_store, restored_graph
+from capture.frame.graph_failure import FailureHandler, call_by_call, failure_handler_of
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.program_places import PLACES
 from capture.policy import frame_filter
 from capture.process import function_modes
 from capture.process.thread_state import read_modes
-from capture.report import log
+from capture.report import log, observe
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.sizes.policy import Seen
@@ -37,15 +38,16 @@ from capture.stored.entries import (
     still_skipped,
     to_data,
 )
-from capture.stored.objects import Changed
+from capture.stored.objects import TENSORS, Changed, Ways
 from capture.stored.store import Shelf, shelf_of
 from capture.variables.core.granted import Granted
-from codegen.stored.compile_graph import captured_module, key_of, restore
+from codegen.stored.compile_graph import captured_module, key_of
 from guards.lookup import Unresolved
 from guards.plain_values import NotPlain
 
 if TYPE_CHECKING:
     from capture.frame.translation import Capture
+    from capture.interpret.output_graph import OutputGraph
     from capture.policy.settings import CaptureSettings
     from capture.report.break_reasons import SkipFrame
 
@@ -72,15 +74,32 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
     shelf = shelf_of(frame.code, settings)
     if shelf is None:
         return None
+    started = time.perf_counter()
     for data in shelf.content["entries"]:
         found = _found(data, frame, settings, shelf)
         if found is not None:
-            counters["stored_entries"]["found"] += 1
-            log.get("cache")("an entry of %s comes from the store", frame.code.co_qualname)
+            _tell(frame, data, time.perf_counter() - started)
             return found
-    counters["stored_entries"]["missing"] += 1
+    observe.tell("store", kind="frame", found=False)
     _learn(seen, shelf)
     return None
+
+
+def _tell(frame: Any, data: Any, seconds: float) -> None:
+    observe.tell(
+        "store",
+        kind="frame",
+        found=True,
+        graph=data.get("graph"),
+        operations=data.get("operations", 0),
+        reason=data.get("break"),
+        again=bool(frame.failures),
+        code=frame.code,
+    )
+    for name in ("cache", "hot"):
+        log.get(name)(
+            "an entry of %s comes from the store, in %.1f ms", frame.code.co_qualname, seconds * 1e3
+        )
 
 
 def _learn(seen: Seen, shelf: Shelf) -> None:
@@ -124,7 +143,7 @@ def _installed(entry: Any, frame: Any) -> Found | None:
 
 
 def _graph(key: str, conversions: Sequence[tuple[int, Any]]) -> Any:
-    found = restore(key, kernel_store())
+    found = restored_graph(key)
     if found is None:
         raise GraphGone(key)
     direct = getattr(found, "direct_call", found)
@@ -138,8 +157,7 @@ def _failure_handler(frame: Any, settings: CaptureSettings) -> Callable[..., Fai
         key: str | None, conversions: Sequence[tuple[int, Any]], writes: bool, places: Sequence[Any]
     ) -> FailureHandler:
         forward = None if key is None else _Forward(key, conversions, places)
-        place = (code.co_filename, code.co_firstlineno)
-        return FailureHandler(code.co_qualname, place, settings, forward, writes, read_modes())
+        return failure_handler_of(code, settings, forward, writes, read_modes())
 
     return handler
 
@@ -191,9 +209,9 @@ def _put(frame: Any, settings: CaptureSettings, seen: Seen, written: Callable[[]
         return
     try:
         shelf.put(written(), seen.as_data())
-        counters["stored_entries"]["kept"] += 1
+        counters["entries"]["stored"] += 1
     except NotPlain as reason:
-        counters["stored_entries"]["not kept"] += 1
+        counters["entries"]["not stored"] += 1
         counters["not_stored"][str(reason)] += 1
         log.get("cache")("an entry of %s is not stored: %s", frame.code.co_qualname, reason)
     except Exception as error:
@@ -218,5 +236,17 @@ def _parts_of(frame: Any, capture: Capture, entry: Any) -> Parts:
         writes=output.inputs.are_written(),
         places=capture.places,
         function_modes=len(function_modes.at_entry()),
+        tensors=_places_of_tensors(output),
+        operations=output.operation_count(),
+        break_id=None if capture.reason is None else capture.reason.id,
         unbacked=output.unbacked.around(marker) is not marker,  # type: ignore[arg-type]
     )
+
+
+def _places_of_tensors(output: OutputGraph) -> Ways:
+    known = output.objects.with_variables()
+    return {
+        id(value): (value, variable.source)
+        for value, variable in known
+        if type(value) in TENSORS and variable.source is not None
+    }

@@ -9,7 +9,6 @@ Out: a `Capture`: the graph, and a result recipe or a `FrameCode` around it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,8 @@ from capture.output import break_code, frame_code
 from capture.output.result_recipe import Recipe, result_recipe
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState
-from capture.report import log, observe
+from capture.report import observe, progress
 from capture.report.break_reasons import BreakReason, GraphBreak, SkipFrame
-from capture.report.counters import counters
 from capture.report.errors import Unsupported
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import forget_pending
@@ -63,13 +61,13 @@ class Capture:
 
 def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
     """Interpret the frame up to its end, or up to the place where the graph has to break."""
-    started = time.perf_counter()
     state = ThreadState.capture()
     try:
-        value = tx.run_to_break(attempts.break_at)
+        name = observe.present_name(attempts.frame.code)
+        with observe.phase("translate"), progress.showing(name, "translating", tx.output.operation_count):
+            value = tx.run_to_break(attempts.break_at)
         reason = attempts.reason_at(tx)
         attempts.note_stores(tx)
-        observe.current().on_compile_time("translate", time.perf_counter() - started, attempts.frame.code)
         return finish(tx, value, reason, attempts.settings, attempts.frame)
     except SkipFrame as skip:
         skip.granted = tx.output.granted.taken_over()
@@ -116,16 +114,15 @@ def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureS
     operations = tx.output.operation_count()
     # A program may always switch capture off again, and on: such a break is no error.
     if settings.fullgraph and reason.id != "call_of_capture":
+        observe.tell("break", reason=reason, is_error=True)
         raise Unsupported(reason)
     if not operations and not tx.saw_torch:
         raise SkipFrame(f"nothing to capture before: {reason.reason}")
     check_divisible(frame.code, signal)
     if frame_filter.is_whole_or_nothing(frame.code):
-        log.get("graph_breaks")("%s", reason)
+        observe.tell("left", reason=str(reason), always=False, callees_too=False)
         return False
-    counters["graph_breaks"][reason.id] += 1
-    observe.current().on_break(reason, frame.code)
-    log.get("graph_breaks")("%s", reason)
+    observe.tell("break", reason=reason, is_error=False)
     few = tx.output.budget.instructions <= FEW
     has_no_graph = not operations and few and break_code.ends_the_frame(tx)  # before the break or after it
     return not has_no_graph
@@ -135,8 +132,10 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
     """Make a recipe for the value of one graph, or Python code around the graph."""
     tx = capture.tx
     unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
+    inputs = tx.output.inputs
+    needs_code = inputs.draws or inputs.clocks or inputs.new_parameters
     if capture.value is not None:
-        if not (tx.output.assertions or tx.output.inputs.draws or tx.output.inputs.new_parameters or unsure):
+        if not (tx.output.assertions or needs_code or unsure):
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)

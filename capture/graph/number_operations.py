@@ -59,6 +59,20 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
     return result.clone() if name == "pos" else result
 
 
+def gives_float(target: Any, operands: Sequence[Any]) -> bool:
+    """Whether the function makes a new float of these operands when it is traced.
+
+    An int that is no int64 fails on tensors. A tensor of a transform (`vmap`) gives one of its own.
+    """
+    if target is float_operation:
+        return all(type(v) in (FakeTensor, float, str) or _is_int64(v) for v in operands)
+    return target is float_of and type(operands[0]) is FakeTensor
+
+
+def _is_int64(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
 def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **kwargs: Any) -> torch.Tensor:
     """`args[0].name(*args[1:], **kwargs)`, where some arguments are 0-d tensors that stand for floats.
 

@@ -8,14 +8,17 @@ Out: an instance of a subclass of the module's class, with the same instance dic
 
 Both objects share one `__dict__`. So they always have the same parameters, buffers, submodules, hooks,
 training flag and attributes. `fast(...)` and `fast.forward(...)` run the methods of the original with the
-original as `self`, so guards and cache entries belong to the original. Other methods run without capture and
-with `fast` as `self`: if `generate()` calls `self(...)`, that call is captured.
+original as `self`, so guards and cache entries belong to the original. So do the steps that the loop of a
+library calls in place of `forward` (`STEPS`). Other methods run without capture and with `fast` as `self`: if
+`generate()` calls `self(...)`, that call is captured.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import inspect
+import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,13 +26,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import _capture
 import torch
 
+from capture.hooks.optimizers import capture_steps
 from capture.policy import marks
 from capture.report.errors import UsageError
+from capture.report.log import warn_once
 
 if TYPE_CHECKING:
     from capture.hooks.regions import Region
 
+_NATIVE: Any = getattr(_capture, "HookedFunction", ())
 F = TypeVar("F", bound=Callable[..., Any])
+#: what the loops of Lightning call in place of `forward`
+STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 Rewrap = Callable[[torch.nn.Module, Mapping[str, Any] | None], Any]
 
 
@@ -38,8 +46,7 @@ def _without_a_frame(attribute: str) -> Callable[[F], F]:
 
     The extension does so without a Python frame, which a debugger or profiler would see.
     """
-    native = getattr(_capture, "HookedFunction", None)
-    return lambda method: method if native is None else native(method, None, None, None, attribute)
+    return lambda method: _NATIVE(method, None, None, None, attribute) if _NATIVE else method
 
 
 class CompiledModule:
@@ -48,14 +55,15 @@ class CompiledModule:
     _capture_original: the original module.
     _capture_arguments: the arguments of `enable`; None if the module is disabled.
     _capture_rewrap: makes a compiled module from a copy of the original.
+    _capture_region: where its calls run.
     """
 
     __slots__ = ()
     _capture_original: torch.nn.Module
     _capture_arguments: Mapping[str, Any] | None
     _capture_rewrap: Rewrap
+    _capture_region: Region
     _capture_call: Any
-    _capture_forward: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Does nothing. A module's class may register its subclasses, and must not register ours."""
@@ -87,8 +95,10 @@ def wrap_module(
     object.__setattr__(new, "_capture_original", module)
     object.__setattr__(new, "_capture_arguments", arguments)
     object.__setattr__(new, "_capture_rewrap", rewrap)
+    object.__setattr__(new, "_capture_region", region)
     object.__setattr__(new, "_capture_call", _around(region, module, "__call__", arguments))
-    object.__setattr__(new, "_capture_forward", _around(region, module, "forward", arguments))
+    for name in _relayed_names(type(module)):
+        object.__setattr__(new, _slot(name), _around(region, module, name, arguments))
     return new
 
 
@@ -96,7 +106,15 @@ def _around(region: Region, module: torch.nn.Module, method: str, arguments: Map
     inside = region.around_method(module, method)
     if arguments is None:
         marks.mark_disabled(inside)
+    elif isinstance(inside, _NATIVE):
+        inside.when_unused = functools.partial(_tell_unused, type(module).__qualname__, method)
     return inside
+
+
+def _tell_unused(name: str, method: str) -> None:
+    call = "" if method == "__call__" else f".{method}"
+    text = f"a captured {name}{call} has run three times, no part of it as a graph: it is as slow as before. "
+    warn_once(None, f"unused {name}{call}", f"{text}capture.explain(module{call})(*args) tells why")
 
 
 def original_of(module: torch.nn.Module) -> torch.nn.Module:
@@ -120,13 +138,16 @@ def _compiled_class(cls: type) -> type:
 
 
 def _make_class(cls: type) -> type:
+    relayed = _relayed_names(cls)
     namespace = {
-        "__slots__": tuple(CompiledModule.__annotations__),
+        "__slots__": (*CompiledModule.__annotations__, *map(_slot, relayed)),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "forward": _documented_forward(cls),
+        **{name: _relay(cls, name) for name in relayed},
     }
+    if _is_method(cls, "configure_optimizers"):
+        namespace["configure_optimizers"] = _configure_optimizers(cls)
     try:
         return type(cls)(cls.__name__, (CompiledModule, cls), namespace)
     except TypeError as error:
@@ -135,15 +156,49 @@ def _make_class(cls: type) -> type:
         ) from error
 
 
-def _documented_forward(cls: Any) -> Any:
-    """A `forward` with the signature of the module's own `forward`: some tools read the signature."""
-
-    @_without_a_frame("_capture_forward")
-    @functools.wraps(cls.forward)
-    def forward(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
-        return self._capture_forward(*args, **kwargs)
-
-    return forward
+def _is_method(cls: Any, name: str) -> bool:
+    return isinstance(inspect.getattr_static(cls, name, None), types.FunctionType)
 
 
-FORWARD = _documented_forward(torch.nn.Module).__code__
+def _relayed_names(cls: Any) -> tuple[str, ...]:
+    return ("forward", *(name for name in STEPS if _is_method(cls, name)))
+
+
+def _slot(name: str) -> str:
+    return f"_capture_{name}"
+
+
+def _relay(cls: Any, name: str) -> Any:
+    """A method with the signature of the module's own: some tools read the signature."""
+    slot = _slot(name)
+
+    @_without_a_frame(slot)
+    @functools.wraps(getattr(cls, name))
+    def relay(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self, slot)(*args, **kwargs)
+
+    return relay
+
+
+def _configure_optimizers(cls: Any) -> Any:
+    """The module's own method. The steps of the optimizers that it makes are captured where that pays."""
+    configure = cls.configure_optimizers
+
+    @functools.wraps(configure)
+    def configure_optimizers(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
+        made = configure(self, *args, **kwargs)
+        if self._capture_arguments is not None:
+            capture_steps(self._capture_region, made)
+        return made
+
+    return configure_optimizers
+
+
+#: the code of all relays
+RELAY = _relay(torch.nn.Module, "forward").__code__
+
+
+def relayed_name(function: types.FunctionType) -> str:
+    """The method that a relay stands for."""
+    (cell,) = function.__closure__ or ()
+    return str(cell.cell_contents).removeprefix(_slot(""))

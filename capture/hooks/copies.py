@@ -1,6 +1,6 @@
-"""What copy and pickle make of a compiled function.
+"""What copy and pickle make of a compiled or a disabled function.
 
-In:  a compiled function, which runs a target in a region.
+In:  a function of ours, which runs a target in a region.
 Out: its name, if the name leads to it (a decorated function); else another compiled function, of the copied
      or unpickled target. A function is not copied, as Python copies none.
 
@@ -43,8 +43,8 @@ class Copies:
 
 
 def remember_copies(function: Any, compiled: Callable[[Any], Any], target: Any) -> None:
-    """`compiled(target)` makes another function like this one. That of the settrace hook is a plain function:
-    copy and pickle know its name alone.
+    """`compiled(target)` makes another function like this one. Without the extension it is a plain function,
+    of which copy and pickle know the name alone.
     """
     if type(function) is not types.FunctionType:
         function.copies = Copies(compiled, target)

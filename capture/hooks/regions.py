@@ -123,10 +123,14 @@ class Region:
 
 
 def _natively(described: Any, inside: switch.HookState, target: Any, *method: str) -> Any:
-    """The same function as a native object without a Python frame, if its hook is the extension's."""
-    if inside.hook != "pep523":
+    """The same function as a native object. It knows how to be copied, and runs without a Python frame of its
+    own, unless its hook is the one in Python.
+    """
+    native = getattr(_capture, "HookedFunction", None)
+    if native is None:
         return described
-    return _capture.HookedFunction(described, target, inside.converter, inside.key, *method)
+    in_python = inside.hook == "settrace"
+    return native(described, target, inside.converter, inside.key, *method, in_python=in_python)
 
 
 def _remember(wrapper: Any, fn: Any) -> Any:
@@ -145,6 +149,12 @@ def _close_all(exiting: Region) -> None:
     _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
     switch.switch(_open.stack[0][1])
     _open.stack.clear()
+
+
+def disabled(fn: T) -> T:
+    """The same as `without_capture`, for the program: without a frame of ours in its tracebacks."""
+    wrapper: T = _natively(without_capture(fn), switch.OFF, fn)
+    return wrapper
 
 
 def without_capture(fn: T) -> T:

@@ -43,6 +43,7 @@ class _TracedThread(threading.local):
 
 
 _state = _TracedThread()
+_tell_extension = getattr(_capture, "python_hook", bool)
 _lock = threading.Lock()
 _enabled_threads = 0
 
@@ -105,6 +106,7 @@ def _enable_thread() -> None:
     with _lock:
         _enabled_threads += 1
         if _enabled_threads == 1:
+            _tell_extension(True)
             _install_all(lambda installed: installed.dispatching)
     _state.previous_trace = sys.gettrace()
     sys.settrace(_on_event)
@@ -118,6 +120,7 @@ def _disable_thread() -> None:
     with _lock:
         _enabled_threads -= 1
         if _enabled_threads == 0:
+            _tell_extension(False)
             _install_all(lambda installed: installed.own)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.nn_module import ModuleVariable
 from guards.lookup import is_nn_module
 from guards.sources import AttrSource, Source
@@ -32,6 +33,9 @@ class ExistingObjects:
         self._modules: dict[int, Variable] = {}  # the variables of nn.Modules
 
     def forget(self) -> None:
+        for _, variable in self._objects.values():
+            if isinstance(variable, TensorVariable):
+                variable.value = None  # a gradient dies when the program drops it
         self._objects.clear()
         self._modules.clear()
 

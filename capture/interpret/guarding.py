@@ -27,7 +27,9 @@ from guards.kinds.sizes import ShapeGuard
 from guards.kinds.state import GlobalStateGuard
 from guards.sources import (
     HEAP_TYPE,
+    AttrSource,
     ConstantSource,
+    DictSource,
     ModuleAttrSource,
     MroItemSource,
     ShapeSource,
@@ -129,24 +131,38 @@ class Guarding:
 
     def changed_objects(self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]) -> None:
         """An object that the frame changes is not one of the other objects that it read. The guards compare
-        objects of one class.
+        objects of one class. Nor do two objects come to share their `__dict__`.
         """
         if not changed:
             return
         places: dict[type, list[Source]] = {}
+        namespaces: list[Source] = []
         for value, variable in known:
-            if variable.source is not None:
-                places.setdefault(type(value), []).append(variable.source)
-        for sources in places.values():
-            written = [source for source in sources if source in changed]
-            if len(written) * len(sources) > MOST_PAIRS:
-                self.guards.add(DistinctObjectsGuard.of(sources))
+            source = variable.source
+            if source is None:
                 continue
-            for index, source in enumerate(written):
-                for other in sources:
-                    constant = isinstance(source, ConstantSource) and isinstance(other, ConstantSource)
-                    if other is not source and other not in written[:index] and not constant:
-                        self.guards.add(DistinctObjectsGuard.of([source, other]))
+            places.setdefault(type(value), []).append(source)
+            if isinstance(source, DictSource) or (type(value) is dict and not self._is_registry(source)):
+                namespaces.append(source)
+        for sources in places.values():
+            self._apart(sources, changed)
+        self._apart(namespaces, {DictSource(source) for source in changed})
+
+    def _apart(self, sources: list[Source], changed: AbstractSet[Source]) -> None:
+        """Each of these places that is changed holds another object than all the others."""
+        written = [source for source in sources if source in changed]
+        if len(written) * len(sources) > MOST_PAIRS:
+            self.guards.add(DistinctObjectsGuard.of(sources))
+            return
+        for index, source in enumerate(written):
+            for other in sources:
+                constant = isinstance(source, ConstantSource) and isinstance(other, ConstantSource)
+                if other is not source and other not in written[:index] and not constant:
+                    self.guards.add(DistinctObjectsGuard.of([source, other]))
+
+    def _is_registry(self, source: Source) -> bool:
+        """Whether it is a dict that torch keeps in a module, such as that of the parameters."""
+        return isinstance(source, AttrSource) and self.output.objects.is_of_module(source)
 
     def identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):

@@ -22,6 +22,7 @@ from capture.interpret.scope import Scope
 from capture.policy import frame_filter, marks, torch_compile_marks
 from capture.report.break_reasons import GraphBreak
 from capture.report.config import config
+from capture.variables.callables import debuggers
 from capture.variables.callables.function import (
     FunctionVariable,
     NestedFunctionVariable,
@@ -147,7 +148,11 @@ def _in_graph(
 
 
 def _explicit_break(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
-    raise GraphBreak("explicit")
+    given = next((given for given in (*args, *kwargs.values()) if given.python_type() is str), None)
+    message = "" if given is None else str(given.as_constant())
+    signal = GraphBreak("explicit", message=repr(message) if message else "")
+    signal.message = message or None
+    raise signal
 
 
 def _constant_result(
@@ -214,6 +219,7 @@ def _is_function(module: str, name: str) -> Any:
 MARKED: tuple[tuple[Any, Any], ...] = (
     (is_dispatch, dispatch),
     (is_recursive_repr, recursive_repr),
+    (debuggers.is_stop, debuggers.stop),
     (marks.is_disabled, _disabled),
     (is_compiled, call_original("_capture_original")),
     (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
@@ -224,6 +230,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (torch_compile_marks.has_constant_result, _constant_result),
     (_is_function("torch.fx.experimental.symbolic_shapes", "expect_true"), _expect_true),
     (_is_function("capture.api", "graph_break"), _explicit_break),
+    (_is_function("torch._dynamo.decorators", "graph_break"), _explicit_break),
     (_is_function("capture.api", "compile"), compile_in_frame),
     (_is_function("capture.api", "is_capturing"), _is_capturing),
     (_is_function("capture.api", "is_compiling"), _is_capturing),

@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from capture.graph.arguments import are_foreign, as_plain
+from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
 from capture.interpret import node_annotations
 from capture.report.break_reasons import GraphBreak
@@ -34,11 +35,15 @@ from capture.variables.core.makers import constant
 from capture.variables.numbers import graph_float, max_min
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
+from codegen.fake.fake import CPU
+from codegen.fake.shapes.spec import Spec
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
     from capture.variables.core.protocols import Interpreter
+
+FLOAT = Spec((), (), torch.float64)  # a number of the graph
 
 
 class Operations:
@@ -60,6 +65,7 @@ class Operations:
         proxies = tuple(a.as_proxy_for(target) for a in args)
         keywords = {k: v.as_proxy_for(target) for k, v in kwargs.items()}
         self._check_alive((proxies, keywords))
+        hidden = self.output.hidden_writes.before((proxies, keywords))
         try:
             value = self._propagate(kind, target, proxies, keywords)
         except SizesAsNumbers:
@@ -68,6 +74,7 @@ class Operations:
             proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
             value = self._propagate(kind, target, proxies, keywords)
+        self.output.hidden_writes.after(_name_of(target), hidden, value)
         known = self.output.symbols.known_number(value)
         if known is not None:
             return known
@@ -125,7 +132,9 @@ class Operations:
         """Run the operation on fake tensors."""
         values = torch.fx.node.map_arg(args, lambda n: n.meta["example_value"])
         keywords = torch.fx.node.map_arg(kwargs, lambda n: n.meta["example_value"])
-        name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+        if gives_float(target, values) and torch._C._functorch.peek_interpreter_stack() is None:
+            return self.output.fake_mode.new(FLOAT, CPU)
+        name = _name_of(target)
         try:
             with self.output.fake_mode, self._dispatcher():
                 form = self._fake_form(target) if kind != "call_method" else _method_caller(target)
@@ -181,6 +190,8 @@ class Operations:
             if type(value) is list:
                 return ListVariable(items)
             return TupleVariable(items) if type(value) is tuple else NamedTupleVariable(items, type(value))
+        if isinstance(value, (str, bytes)):  # it may be the text of a fake tensor
+            raise GraphBreak("data_dependent_value", what=f"the text that {node.target} makes")
         return constant(value)
 
     def _item(self, value: Any, node: torch.fx.Node, index: int) -> Variable:
@@ -189,6 +200,10 @@ class Operations:
         part = self.output.graph.call_function(operator.getitem, (node, index))
         part.meta |= {name: node.meta[name] for name in ("stack_trace", PLACES) if name in node.meta}
         return self.wrap_result(value[index], part)
+
+
+def _name_of(target: Any) -> str:
+    return target if isinstance(target, str) else str(getattr(target, "__name__", target))
 
 
 def _method_caller(name: str) -> Any:

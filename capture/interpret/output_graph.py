@@ -26,6 +26,7 @@ from capture.graph.program_places import PLACES, places_of
 from capture.interpret.budget import Budget
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
+from capture.interpret.hidden_writes import HiddenWrites
 from capture.interpret.modes import Modes
 from capture.interpret.operations import Operations
 from capture.interpret.placeholders import Placeholders
@@ -62,6 +63,8 @@ class OutputGraph:
         break_at_assertions: bool = False,
         unbacked: Allowed = Allowed(),
         has_to_pay: bool = False,
+        may_wait: bool = False,
+        splits_at_writes: bool = False,
         defers_calls: bool = True,
     ) -> None:
         self.granted = begin()
@@ -77,7 +80,9 @@ class OutputGraph:
         self.assertions = Assertions(break_at_assertions)
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
+        self.hidden_writes = HiddenWrites(splits_at_writes)
         self.budget = Budget(has_to_pay)
+        self.may_wait = may_wait  # for the next call, if this is a first step
         self.translator: Translator | None = None  # the frame whose instruction runs now
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made
@@ -204,7 +209,7 @@ class OutputGraph:
         unguarded: set[Source] = set(self.inputs.new_parameters)
         tensors = [
             (i.source, i.value)
-            for i in self.inputs.tensors()
+            for i in (*self.inputs.tensors(), *self.inputs.unread)
             if not isinstance(i.source, ConstantSource) and not isinstance(i, (ArrayInput, NumpyNumberInput))
             if i.source not in unguarded
         ]

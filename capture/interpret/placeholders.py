@@ -26,12 +26,13 @@ from capture.graph.inputs import (
     input_name,
     version_of,
 )
+from capture.variables.numbers import clock_reads
 from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import SubclassVariable
 from codegen.fake.twins import check_supported, to_fake
 from guards.kinds.identity import ExactTypeGuard
-from guards.kinds.sizes import dynamic_stride_guards
+from guards.kinds.sizes import dynamic_stride_guards, open_stride_guard
 from guards.kinds.tensors import BufferGuard, TensorGuard
 from guards.sources import ConstantSource, Source
 
@@ -53,20 +54,26 @@ class Placeholders:
         self.guards = output.guards
         self.all: list[GraphInput] = []
         self.draws: list[Draw] = []  # numbers from Python's random streams, in their order
+        self.clocks: list[clock_reads.Read] = []  # in their order
         self.new_parameters: list[MadeSource] = []  # parameters that the frame's new code makes
+        #: tensors that no node reads, in a graph that writes to another one: if both are one, what the frame
+        #: knows of such a tensor (its shape, after `t_()`) is that of the other
+        self.unread: list[GraphInput] = []
         self._finished = False
         self._last_placeholder: torch.fx.Node | None = None
 
     def add_tensor(self, value: torch.Tensor, source: Source | None) -> Variable:
         source = source or ConstantSource(value)
         check_supported(value)
-        layout, dims = self.output.symbols.layout_of(value, source)
+        layout, dims, stride = self.output.symbols.layout_of(value, source)
         fake = self._fake_of(value, layout)
         node = self._placeholder(input_name(source), fake)
         self.all.append(GraphInput(source, node, value))
-        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_stride=stride))
         for guard in dynamic_stride_guards(source, value, dims) if dims else ():
             self.guards.add(guard)
+        if stride is not None:
+            self.guards.add(open_stride_guard(source, value, stride))
         variable = TensorVariable(node, fake, source)
         variable.value = value
         return variable
@@ -76,12 +83,14 @@ class Placeholders:
         source = source or ConstantSource(value)
         plain = plain_tensor(value)
         check_supported(plain)
-        layout, dims = self.output.symbols.layout_of(plain, source)
+        layout, dims, stride = self.output.symbols.layout_of(plain, source)
         node = self._placeholder(input_name(source), self._fake_of(plain, layout))
         self.all.append(SubclassInput(source, node, plain))
-        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_stride=stride))
         for guard in dynamic_stride_guards(source, plain, dims) if dims else ():
             self.guards.add(guard)
+        if stride is not None:
+            self.guards.add(open_stride_guard(source, plain, stride))
         variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
         variable.value = value
         return variable
@@ -125,6 +134,17 @@ class Placeholders:
         node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
         self.all.append(FloatInput(source, node, example))
         return DrawnVariable(node, source, kind)
+
+    def add_clock(self, function: Any) -> clock_reads.Read:
+        """A read of a clock by the frame's new code."""
+        in_front = self.output.operation_count() == 0
+        read = clock_reads.Read(f"___clock_{len(self.clocks)}", function, in_front)
+        self.clocks.append(read)
+        return read
+
+    def made_outside(self) -> int:
+        """How many numbers the frame's new code makes around the graph."""
+        return len(self.draws) + len(self.clocks)
 
     def add_array(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
         """A NumPy array, and the tensor on its memory."""
@@ -189,6 +209,8 @@ class Placeholders:
         """Remove the placeholders that no node reads."""
         used = self.used()
         kept = set(map(id, used))
+        if self.are_written():
+            self.unread = [i for i in self.tensors() if id(i) not in kept]
         for item in self.all:
             if id(item) not in kept:
                 self.graph.erase_node(item.node)

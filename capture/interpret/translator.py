@@ -15,7 +15,7 @@ from __future__ import annotations
 import traceback
 from functools import lru_cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -79,6 +79,20 @@ def _formatted(frames: tuple[tuple[str, int, str], ...]) -> str:
     return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
 
 
+Line = tuple[str, int, str]  # as a traceback shows it: file, number, function
+
+
+def _line_of(place: Place) -> Line:
+    return place.co_filename, place.line, place.co_name
+
+
+class Outside(NamedTuple):
+    """The callers of a frame, outermost first."""
+
+    places: tuple[Place, ...]
+    lines: tuple[Line, ...]  # without torch's frames around the call of a module
+
+
 class Translator:
     """One frame. `index` is the next instruction. `return` sets `returned`, `yield` sets `yielded`."""
 
@@ -105,6 +119,7 @@ class Translator:
         self.began = output.budget.instructions
         self.steps = 0  # instructions done
         self.calls_module = False  # then the callee is a forward, and torch's frames around it are left out
+        self._outside: Outside | None = None
         self.current: Instruction = decoded.instructions[0]
         self.stack: list[Variable] = []
         self.handled: list[ExceptionVariable] = []  # exceptions of the open except blocks, innermost last
@@ -128,6 +143,7 @@ class Translator:
         """Make `caller` the frame that called this one."""
         assert isinstance(caller, Translator)
         self.parent, self.depth = caller, caller.depth + 1
+        self._outside = None
 
     def run_to_yield(self) -> Variable | None:
         """Interpret until the next yield; None where the frame returns."""
@@ -213,17 +229,23 @@ class Translator:
 
     def stack_text(self) -> str:
         """The user's frames as a traceback shows them."""
-        stack = self.user_stack()
-        return _formatted(tuple((frame.filename, frame.lineno or 0, frame.name) for frame in stack))
+        return _formatted((*self.outside().lines, _line_of(place_of(self.code, self.current))))
 
     def places(self) -> tuple[Place, ...]:
         """The places of the program that run now, outermost first."""
-        found: list[Place] = []
-        for translator in [*self.chain()][::-1]:
-            found.append(place_of(translator.code, translator.current))
-            if translator.calls_module and translator is not self:
-                found += MODULE_CALL
-        return tuple(found)
+        return (*self.outside().places, place_of(self.code, self.current))
+
+    def outside(self) -> Outside:
+        """The callers' places. They stay where they are until this frame returns or yields."""
+        if self._outside is None:
+            self._outside = Outside((), ()) if self.parent is None else self.parent.as_outside()
+        return self._outside
+
+    def as_outside(self) -> Outside:
+        """What this frame and its callers are for a frame that is called now."""
+        before, place = self.outside(), place_of(self.code, self.current)
+        inner = (place, *MODULE_CALL) if self.calls_module else (place,)
+        return Outside((*before.places, *inner), (*before.lines, _line_of(place)))
 
     def places_with_globals(self) -> list[tuple[Place, dict[str, Any]]]:
         """The same with the globals of their functions."""

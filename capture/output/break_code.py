@@ -198,7 +198,7 @@ def _continue_at(
     owner = resume.owner_name(point.original)
     wanted = live | {owner}
     held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
-    names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code))
+    names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code, tx.stack))
     code.load_callable(_capture.Continuation)
     resumed = resume.resume_code(point.original, target, tuple(kinds), names)
     resume.note_open_locals(resumed, _open_locals(tx, kinds, names, unknown))

@@ -28,6 +28,7 @@ from capture.output.python_code import PythonCode, SourceAssembler
 from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers import clock_reads
 from capture.variables.numbers.random_draws import (
     Draw,
     DrawSource,
@@ -66,6 +67,7 @@ class FrameCode:
     draws: list[Draw]  # the code makes them before it calls the graph
     draws_taken_back: list[Draw]  # if Python runs the frame after all
     new_parameters: list[MadeSource]
+    clocks: list[clock_reads.Read]
     unhooked: bool = False  # if Python runs the frame after all, its callees are not captured either
     on_failure: Any = None  # takes the graph's exception and inputs; raises it, or says how to go on
 
@@ -98,6 +100,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         draws,
         draws,
         tx.output.inputs.new_parameters,
+        tx.output.inputs.clocks,
     )
 
 
@@ -128,9 +131,11 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     _ask_conditions(code, frame_code, refused)
     make_draws(code, frame_code.draws, bool(frame_code.draws_taken_back), code.load_source)
     make_parameters(code, frame_code.new_parameters, code.load_source)
+    clock_reads.make_reads(code, frame_code.clocks, in_front=True)
     failed, eagerly = Label(), Label()
     if graph is not None:
         _call_graph(code, graph, inputs, frame_code, failed, eagerly)
+    clock_reads.make_reads(code, frame_code.clocks, in_front=False)
     place = len(code.instructions)  # of the body, before the code for failures
     if graph is not None:
         _take_over(code, frame_code, inputs, failed, eagerly)

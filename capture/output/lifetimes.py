@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING
 
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import HEAP_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from capture.output.python_code import PythonCode
 
 
-def end_is_noticed(variable: Variable, code: PythonCode) -> bool:
+def end_is_noticed(variable: Variable, code: PythonCode, stack: Sequence[Variable]) -> bool:
     """True for classes of the program and their instances, if the object exists. No code can hold a reference
-    to an object that the frame never built.
+    to an object that the frame never built. True also for a tensor on the stack at the break: what Python
+    calls with it may keep a weak reference.
     """
+    if isinstance(variable, TensorVariable):
+        return any(item is variable for item in stack)
     held = variable.value if isinstance(variable, LazyVariable) else variable.as_class()
     if isinstance(held, type) and variable.source is not None:  # its bases know it (`__subclasses__`)
         return bool(held.__flags__ & HEAP_TYPE)

@@ -315,9 +315,12 @@ def origin_of(path: str) -> str:
     return "standard library" if path.startswith(_STDLIB) else "program"
 
 
-def _is_polyfills(module: str) -> bool:
-    """Whether the module has polyfills: `capture.variables.<family>.polyfills` and `..._polyfills`."""
-    return module.startswith("capture.variables.") and module.endswith("polyfills")
+def _is_for_graphs(module: str) -> bool:
+    """Whether the functions of one of our modules belong into graphs: polyfills
+    (`capture.variables.<family>.polyfills`, `..._polyfills`), and what imported graphs call.
+    """
+    polyfills = module.startswith("capture.variables.") and module.endswith("polyfills")
+    return polyfills or module.startswith("capture.graphdef.functions.")
 
 
 @functools.lru_cache(maxsize=8192)
@@ -327,7 +330,7 @@ def _why_not_inlined(module: str, path: str) -> str | None:
         return f"part of {top}"
     if module.startswith(NOT_INLINED_TORCH) and not module.startswith(INLINED_TORCH):
         return f"part of {module}"
-    if path.startswith(OUR_PACKAGES) and not _is_polyfills(module):
+    if path.startswith(OUR_PACKAGES) and not _is_for_graphs(module):
         return PART_OF_CAPTURE
     if _package_of(path) in TOOLS:
         return f"part of {_package_of(path)}"

@@ -37,11 +37,8 @@ CONSTANT_FUNCTIONS = [
     "torch.is_complex",
     "torch.numel",
     "torch.is_autocast_enabled",
-    "torch.is_autocast_cpu_enabled",
     "torch.get_autocast_dtype",
-    "torch.get_autocast_cpu_dtype",
     "torch.is_autocast_cache_enabled",
-    "torch.get_autocast_gpu_dtype",
     "torch.promote_types",
     "torch.result_type",
     "torch.can_cast",
@@ -97,10 +94,21 @@ STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
     torch._C._get_mkldnn_enabled: (torch._C._get_mkldnn_enabled, ()),
     torch._C._get_cudnn_enabled: (torch._C._get_cudnn_enabled, ()),
     torch.get_autocast_dtype: (torch.get_autocast_dtype, ("cpu",)),
-    torch.get_autocast_cpu_dtype: (torch.get_autocast_dtype, ("cpu",)),
     torch.is_autocast_cache_enabled: (torch.is_autocast_cache_enabled, ()),
     **{reader: (reader, ()) for reader in process_flags.READERS},
 }
+
+#: Functions of that list that read what `GlobalState` has: the guard of every entry compares it.
+GUARDED_WITH_EACH_FRAME = frozenset(
+    (
+        torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
+        torch.is_autocast_enabled, torch._C._is_any_autocast_enabled,
+        torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
+        torch.get_deterministic_debug_mode, torch._C._is_torch_function_mode_enabled,
+        torch._C._is_torch_function_enabled, torch._C._functorch.peek_interpreter_stack,
+        torch._C._len_torch_dispatch_stack,
+    )
+)  # fmt: skip
 
 STATE_FUNCTIONS = [
     "torch._C._set_grad_enabled",
@@ -110,11 +118,15 @@ STATE_FUNCTIONS = [
     "torch.autocast_increment_nesting",
     "torch.autocast_decrement_nesting",
     "torch.clear_autocast_cache",
-    "torch.set_autocast_cpu_enabled",
-    "torch.set_autocast_cpu_dtype",
 ]
 
 OUTSIDE_FUNCTIONS = [
+    # deprecated: each call warns
+    "torch.is_autocast_cpu_enabled",
+    "torch.get_autocast_cpu_dtype",
+    "torch.get_autocast_gpu_dtype",
+    "torch.set_autocast_cpu_enabled",
+    "torch.set_autocast_cpu_dtype",
     "torch.manual_seed",
     "torch.seed",
     "torch.initial_seed",

@@ -13,12 +13,14 @@ tensor is an attribute of the tensor.
 
 from __future__ import annotations
 
+import operator
 import types
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, SupportsIndex
 
 import torch
 
+from capture.report.arguments import checked_arguments, shown
 from capture.report.errors import UsageError
 from codegen.kernel.records import dataclass
 
@@ -62,6 +64,7 @@ _DISABLED = "_capture_disabled"
 # --- functions --------------------------------------------------------------------------------------------
 
 
+@checked_arguments
 def allow_in_graph(fn: Any) -> Any:
     """A call of `fn` becomes one node of the graph, and capture does not interpret it. `fn` may be a list.
 
@@ -70,15 +73,16 @@ def allow_in_graph(fn: Any) -> Any:
     if isinstance(fn, list | tuple):
         return [allow_in_graph(item) for item in fn]
     if not callable(fn):
-        raise UsageError(f"allow_in_graph takes a callable, not {fn!r}")
+        raise UsageError(f"allow_in_graph takes a callable, not {shown(fn)}")
     _allowed.add(fn)
     return fn
 
 
+@checked_arguments
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Capture calls `fn` with the arguments of that time. Its result is a constant of the graph."""
     if not callable(fn):
-        raise UsageError(f"assume_constant_result takes a callable, not {fn!r}")
+        raise UsageError(f"assume_constant_result takes a callable, not {shown(fn)}")
     _constant.add(fn)
     return fn
 
@@ -116,6 +120,7 @@ _DYNAMIC_OF_TORCH = {
 _STATIC_OF_TORCH = "_dynamo_static_indices"
 
 
+@checked_arguments
 def mark_dynamic(
     tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None
 ) -> None:
@@ -126,11 +131,15 @@ def mark_dynamic(
     the program fixes the size.
     Source: torch._dynamo.mark_dynamic.
     """
+    for name, bound in (("min", min), ("max", max)):
+        if bound is not None and type(bound) is not int:
+            raise UsageError(f"mark_dynamic: {name} must be an integer, not {shown(bound)}")
     if min is not None and max is not None and min > max:
         raise UsageError(f"mark_dynamic: min {min} is above max {max}")
     _mark("mark_dynamic", tensor, dims, DimRange(min, max, strict=True))
 
 
+@checked_arguments
 def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
     """The same as `mark_dynamic`, but the program may fix the size."""
     _mark("maybe_mark_dynamic", tensor, dims, DimRange(None, None))
@@ -141,6 +150,7 @@ def _mark(caller: str, tensor: torch.Tensor, dims: int | Sequence[int], bounds: 
     setattr(tensor, _DYNAMIC, {**dynamic_dims(tensor), **dict.fromkeys(wanted, bounds)})
 
 
+@checked_arguments
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
     """The size of these dimensions (None: all) does not change: capture a number, also under dynamic=True."""
     wanted = range(tensor.dim()) if dims is None and isinstance(tensor, torch.Tensor) else dims
@@ -168,8 +178,12 @@ def static_dims(tensor: torch.Tensor) -> frozenset[int]:
 
 def _checked_dims(caller: str, tensor: Any, dims: int | Sequence[int]) -> list[int]:
     if not isinstance(tensor, torch.Tensor):
-        raise UsageError(f"{caller} takes a tensor, not {tensor!r}")
-    wanted = [dims] if isinstance(dims, int) else list(dims)
+        raise UsageError(f"{caller} takes a tensor, not {shown(tensor)}")
+    given = list(dims) if isinstance(dims, Iterable) else [dims]
+    for dim in given:
+        if not isinstance(dim, SupportsIndex):
+            raise UsageError(f"{caller} takes a dimension or several, as integers, not {shown(dim)}")
+    wanted = list(map(operator.index, given))
     ndim = tensor.dim()
     for dim in wanted:
         if not -ndim <= dim < ndim:

@@ -14,17 +14,18 @@ asks `judge` what to do.
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import _capture
+import torch
 
 from capture.bytecode.dialects import dialect
 from capture.policy import frame_filter
-from capture.report import log
+from capture.report import observe
 from capture.report.config import config
-from capture.report.counters import counters
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
@@ -44,6 +45,8 @@ LEAST_NS = 20_000_000
 #: with gradients gains in its backward is not seen here.
 PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
 
+#: functions that compute gradients: a program that calls them trains
+BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
 #: the file name of the functions that import modules
 IMPORTS = "<frozen importlib._bootstrap>"
 
@@ -58,26 +61,42 @@ class Kind(IntEnum):
     ASK = 5
     ONCE = 6
     LEFT = 7
+    STORED = 8
+    DOUBTED = 9
+    BACKWARD = 10
 
 
-def kind(code: CodeType) -> Kind:
+class Learned(Protocol):
+    """What earlier processes have learned of the program."""
+
+    def kind_of(self, code: CodeType) -> Kind | None: ...
+
+    def note(self, code: CodeType, kind: Kind) -> None: ...
+
+
+def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
     if code.co_filename == IMPORTS:
         return Kind.ONCE
+    if any(code is backward for backward in BACKWARDS):
+        return Kind.BACKWARD
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
     if code.co_name == "__init__":
         return Kind.NEVER
+    known = None if learned is None else learned.kind_of(code)
+    if known is not None:
+        return known
     if code.co_name == "forward":
         return Kind.FORWARD
-    return Kind.LOOP if _has_loop(code) else Kind.STRAIGHT
+    return Kind.LOOP if has_loop(code) else Kind.STRAIGHT
 
 
-def _has_loop(code: CodeType) -> bool:
+def has_loop(code: CodeType) -> bool:
     """Whether it has a loop. Before Python 3.12 a comprehension is a function of its own."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     comprehensions = (const for const in inner if const.co_name in frame_filter.COMPREHENSIONS)
-    return dialect.jumps_back(code) or any(map(_has_loop, comprehensions))
+    return dialect.jumps_back(code) or any(map(has_loop, comprehensions))
 
 
 def patient(converter: Any, settings: CaptureSettings) -> Any:
@@ -87,7 +106,15 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
     asked_for = settings.fullgraph or settings.backend_name != "llvm" or settings.tag is not None
     if config.when == "first" or asked_for:
         return converter
-    return _capture.Patience(converter, kind, unit_ns=UNIT_NS, least_ns=LEAST_NS, judge=judge)
+    learned = converter.learned
+    return _capture.Patience(
+        converter,
+        functools.partial(kind, learned=learned),
+        unit_ns=UNIT_NS,
+        least_ns=LEAST_NS,
+        judge=functools.partial(judge, learned=learned),
+        glance=converter.glance,
+    )
 
 
 def has_to_pay() -> bool:
@@ -95,32 +122,39 @@ def has_to_pay() -> bool:
     return hasattr(_capture, "Patience") and isinstance(_capture.get_callback()[0], _capture.Patience)
 
 
-def log_capture(code: CodeType, seconds: float) -> None:
-    """What the capture has cost, and what Python had spent in frames of this code if they waited for it."""
-    if not log.get("hot").enabled:
-        return
-    waited = ""
-    if has_to_pay():
-        _, runs, spent, _, _ = _capture.cold_runs(code)
-        waited = f", after {runs} runs of {spent / 1e6:.1f} ms in all"
-    log.get("hot")("%s is captured in %.0f ms%s", code.co_qualname, seconds * 1e3, waited)
+def waited(code: CodeType) -> str:
+    """What Python had spent in frames of this code, if they waited for their capture."""
+    if not has_to_pay():
+        return ""
+    _, runs, spent, _, _ = _capture.cold_runs(code)
+    return f", after {runs} runs of {spent / 1e6:.1f} ms in all"
 
 
-def judge(code: CodeType, entry: Any, python: tuple[int, int], own: tuple[int, int]) -> Kind | None:
+def is_looked_up(code: CodeType) -> bool:
+    """Whether the frame is not hot: it is here because an earlier process has made its entry."""
+    return has_to_pay() and _capture.cold_runs(code)[0] in (Kind.STORED, Kind.DOUBTED)
+
+
+def judge(
+    code: CodeType,
+    entry: Any,
+    python: tuple[int, int],
+    own: tuple[int, int],
+    learned: Learned | None = None,
+) -> Kind | None:
     """Whether an entry pays, after its trial. None: it stays. Else it goes, and frames of this kind are left.
 
     The times are nanoseconds of a run: the mean, and the least.
     """
     worst = PAYS_WITH_BACKWARD if entry.trains else PAYS
     ratios = [ours / max(1, theirs) for ours, theirs in zip(own, python)]
-    if min(ratios) <= worst:
+    pays = min(ratios) <= worst
+    observe.tell("trial", entry=entry, python=python, own=own)
+    if learned is not None:
+        learned.note(code, Kind.STORED if pays else Kind.DOUBTED)
+    if pays:
         return None
-    counters["frames"]["did_not_pay"] += 1
-    log.get("hot")(
-        "%s is left to Python: its entry took %.3f ms, Python %.3f ms",
-        code.co_qualname,
-        own[0] / 1e6,
-        python[0] / 1e6,
-    )
+    took = f"its entry took {own[0] / 1e6:.3f} ms, Python {python[0] / 1e6:.3f} ms"
+    observe.tell("dropped", code=code, entry=entry, reason=took)
     _capture.remove_entry(code, entry)
     return Kind.LEFT if entry.breaks else Kind.ONCE

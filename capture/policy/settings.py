@@ -9,10 +9,12 @@ Out: `CaptureSettings`. `FrameLike`, `Backend` and `FrameConverter` are names fo
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from capture.report.config import config
 from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class CaptureSettings:
     backend: the callable with its options bound.
     dynamic: None if config.dynamic decides.
     tag: a unique object makes the settings unequal to all others, so that they share no entries (explain).
+    key: that of the cache entries. A converter has one (`capture/hooks/converters.py`).
     """
 
     backend: Any
@@ -38,11 +41,11 @@ class CaptureSettings:
     dynamic: bool | None = None
     options: tuple[tuple[str, Any], ...] = ()
     tag: Any = None
+    key: Any = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
-    def key(self) -> CaptureSettings:
-        """The key of the entries. `capture/hooks/converters.py` has one object for equal settings."""
-        return self
+    def dynamic_sizes(self) -> bool | None:
+        return config.dynamic if self.dynamic is None else self.dynamic
 
 
 class FrameLike(Protocol):
@@ -61,6 +64,11 @@ class FrameLike(Protocol):
 
 
 class FrameConverter(Protocol):
-    """The callback of a hook: captures the frame and returns its new entry, or None to leave it to Python."""
+    """The callback of a hook: captures the frame and returns its new entry, or None to leave it to Python.
+
+    learned: what earlier processes have learned of the program (`capture.stored.learned.Learned`).
+    """
+
+    learned: Any
 
     def __call__(self, frame: FrameLike) -> Any: ...

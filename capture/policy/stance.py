@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import _capture
 
+from capture.report.arguments import checked_arguments
 from capture.report.errors import UsageError, did_you_mean
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -49,6 +50,7 @@ def _become(stance: str) -> str:
 class set_stance:
     """Change the stance from now on, in a `with` block, or (as a decorator) in each call of a function."""
 
+    @checked_arguments
     def __init__(self, stance: str = DEFAULT) -> None:
         if stance not in STANCES:
             raise UsageError(f"no stance is named {stance!r}: {did_you_mean(str(stance), STANCES)}")

@@ -60,6 +60,38 @@ def logger_is_plain(logger: logging.Logger) -> bool:
     return bool(logger.hasHandlers()) or errors_are_plain()
 
 
+# Whether a logger drops the records of a level. Functions with a name, because stored code names them.
+
+
+def debug_is_silent(logger: logging.Logger) -> bool:
+    return not logger.isEnabledFor(logging.DEBUG)
+
+
+def info_is_silent(logger: logging.Logger) -> bool:
+    return not logger.isEnabledFor(logging.INFO)
+
+
+def warning_is_silent(logger: logging.Logger) -> bool:
+    return not logger.isEnabledFor(logging.WARNING)
+
+
+def error_is_silent(logger: logging.Logger) -> bool:
+    return not logger.isEnabledFor(logging.ERROR)
+
+
+def critical_is_silent(logger: logging.Logger) -> bool:
+    return not logger.isEnabledFor(logging.CRITICAL)
+
+
+SILENT = {
+    logging.DEBUG: debug_is_silent,
+    logging.INFO: info_is_silent,
+    logging.WARNING: warning_is_silent,
+    logging.ERROR: error_is_silent,
+    logging.CRITICAL: critical_is_silent,
+}
+
+
 def _handler_is_plain(handler: logging.Handler) -> bool:
     methods = [getattr(handler, name) for name in ("handle", "emit", "format", "handleError")]
     formatter = handler.formatter

@@ -3,7 +3,7 @@
 In:  a function that a program marked with `torch.compiler.disable`, `allow_in_graph`,
      `assume_constant_result` or `substitute_in_graph`, or the return value of one of these.
 Out: `disabled_original(fn)`, `disables_what_it_calls(fn)`, `is_allowed_in_graph(fn)`,
-     `has_constant_result(fn)`, `substitute_of(fn)`.
+     `has_constant_result(fn)`, `substitute_of(fn)`, `substituted()`.
 
 torch.compile keeps some marks in its own modules. They are read if the program has imported them, and are
 never imported here.
@@ -63,12 +63,29 @@ def has_constant_result(function: types.FunctionType) -> bool:
 
 def substitute_of(function: Any) -> types.FunctionType | None:
     """The Python function that the program wants inlined in place of a function in C."""
+    return _written_by_the_program(_substitutes().get(function))
+
+
+def substituted() -> list[str]:
+    """The functions in C for which the program has substitutes, by name."""
+    return sorted(
+        repr(function) for function, handler in _substitutes().items() if _written_by_the_program(handler)
+    )
+
+
+def _substitutes() -> dict[Any, Any]:
+    """By function in C: what torch.compile inlines in its place."""
     module = sys.modules.get("torch._dynamo.variables.functions")
-    polyfilled = getattr(module, "PolyfilledFunctionVariable", None)  # as above
-    if polyfilled is None:
-        return None
-    handler = polyfilled._get_polyfill_handlers().get(function)
+    polyfilled = getattr(
+        module, "PolyfilledFunctionVariable", None
+    )  # the import of the module may be running
+    found: dict[Any, Any] = {} if polyfilled is None else polyfilled._get_polyfill_handlers()
+    return found
+
+
+def _written_by_the_program(handler: Any) -> types.FunctionType | None:
+    """The substitute; None where it is one of torch.compile's own."""
     written = getattr(handler, "__torch_dynamo_polyfill__", None)
     if not isinstance(written, types.FunctionType) or written.__code__.co_filename.startswith(_FILES):
-        return None  # a substitute of torch.compile, not of the program
+        return None
     return written

@@ -55,9 +55,14 @@ REASONS: dict[str, Reason] = {
         "the program calls {name} of capture itself", "enable and disable capture outside the captured code"
     ),
     "call_disabled": Reason("capture is disabled for {name}", "remove capture.disable"),
-    "explicit": Reason("the program calls capture.graph_break()", "remove the call"),
+    "debugger": Reason("{name}() stops in a debugger", "remove the call; Python runs the whole function"),
+    "explicit": Reason("the program calls graph_break({message})", "remove the call"),
     "builtin": Reason(
         "the call {name}() of {value} is not captured", "move the call out of the captured code"
+    ),
+    "numpy_random": Reason(
+        "{name} uses random numbers of NumPy, whose streams no graph has",
+        "draw with torch, or hand the drawn array to the captured code",
     ),
     "method": Reason(
         "the method {name} of {value} is not captured", "move the call out of the captured code"
@@ -114,6 +119,11 @@ REASONS: dict[str, Reason] = {
         "{value} can't be rebuilt after a graph break", "don't use it on both sides of the graph break"
     ),
     "mutation": Reason("a change of {value} is not captured", "change it outside the captured code"),
+    "write_without_grad": Reason(
+        "{name} and the operations before it are two graphs: autograd records one of them, and does not see "
+        "that the other writes to a tensor that requires grad",
+        "nothing has to be done; an optimizer's step and the forward behind it are two graphs",
+    ),
     "finalizer": Reason("{value} has a __del__ method", "make the object outside the captured code"),
     "import": Reason("the code imports {name}", "import it at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
@@ -132,16 +142,22 @@ class BreakReason:
     id: key of `REASONS`.
     reason, hint: texts.
     user_stack: the user's frames, outermost first. The last line is the line of the graph break.
+    message: what the program gave to `capture.graph_break`.
+    made_by: where a value decided, the operations that made it, each as a line of Python and its place.
     """
 
     id: str
     reason: str
     hint: str
     user_stack: traceback.StackSummary = field(default_factory=traceback.StackSummary)
+    message: str | None = None
+    made_by: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
         where = "".join(self.user_stack.format()).rstrip()
-        return f"{self.reason} [{self.id}]\n  hint: {self.hint}" + (f"\n{where}" if where else "")
+        made = "; ".join(text for text, _ in self.made_by)
+        lines = [f"{self.reason} [{self.id}]", f"  hint: {self.hint}", made and f"  made by: {made}", where]
+        return "\n".join(filter(None, lines))
 
 
 class GraphBreak(Retry):
@@ -162,6 +178,12 @@ class GraphBreak(Retry):
         self.wants_eager = False
         #: the frame is left to Python as a whole: behind a break, objects of the frame would live longer
         self.skips_frame = False
+        #: a callee of the frame breaks at the same place when it is captured alone
+        self.breaks_callees = True
+        #: what the program gave to `capture.graph_break`
+        self.message: str | None = None
+        #: where a value decided, the operations that made it, the last one last
+        self.made_by: tuple[tuple[str, Any], ...] = ()
         #: innermost first; each frame adds its line when the signal passes it
         self.stack: list[traceback.FrameSummary] = []
         #: the same frames: code, number of finished instructions, index of the next instruction
@@ -180,9 +202,8 @@ class GraphBreak(Retry):
         return self
 
     def as_reason(self) -> BreakReason:
-        return BreakReason(
-            self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1])
-        )
+        stack = traceback.StackSummary.from_list(self.stack[::-1])
+        return BreakReason(self.reason_id, self.text, self.hint, stack, self.message, self.made_by)
 
 
 def finalized(value: Any) -> GraphBreak:

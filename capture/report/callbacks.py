@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import CodeType
 
 from capture.report import log
+from capture.report.arguments import checked_arguments, shown
 from capture.report.config import config
 from capture.report.errors import UsageError
 
@@ -37,6 +38,7 @@ class Registration:
         self.remove()
 
 
+@checked_arguments
 def on_guard_failure(callback: Callback) -> Registration:
     """Call `callback(cause)` whenever no entry fits a call and the function would be captured again.
 
@@ -47,6 +49,8 @@ def on_guard_failure(callback: Callback) -> Registration:
     Returns a registration with the method `remove()`; it is a context manager too.
     Source: guard_fail_fn of torch._dynamo.
     """
+    if not callable(callback):
+        raise UsageError(f"on_guard_failure takes a function of one text, not {shown(callback)}")
     return Registration(callback)
 
 

@@ -12,12 +12,14 @@ All threads of the process share the settings.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import typing
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from capture.report.errors import ConfigError, did_you_mean
+from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
 from codegen.kernel.records import dataclass
 
 
@@ -70,7 +72,7 @@ class Config:
     disk_cache: bool = True
     """Keep machine code in `cache_dir` for the next process."""
 
-    store_entries: bool = False
+    store_entries: bool = True
     """Keep entries of frames in the disk cache too: guards, code, and which frames are left to Python. The
     next process then translates nothing of what it finds there (docs/stored_entries.md).
     """
@@ -88,6 +90,22 @@ class Config:
     """Ask the system for pages of 2 MiB for large results of graphs (from 4 MiB on). New pages of this size
     are ready three times as fast. Each block may make the memory of the process grow by up to 2 MiB. Other
     allocations do not change. The setting starts at the next `enable` or `compile`.
+    """
+
+    check: bool = False
+    """Compare each new graph with eager and with float64, forward and backward, on copies of its inputs. The
+    log "check" tells what is wrong, and a line at the end of the process sums it up (docs/command_line.md).
+    The program's own results stay as they are. A capture then takes some times as long.
+    """
+
+    profile_kernels: bool = False
+    """torch.profiler shows each kernel and call of a graph, not only the graph. It counts for what is
+    compiled while the setting is on.
+    """
+
+    perf_map: bool = False
+    """Tell Linux's `perf` the names of kernels, in /tmp/perf-PID.map. It counts for what is compiled while
+    the setting is on; `perf record` and `perf report` then show them.
     """
 
     verbose: bool = False
@@ -124,12 +142,26 @@ class Config:
                 setattr(self, name, value)
 
     def load_environment(self, environment: Mapping[str, str] = os.environ) -> None:
-        """Read each `CAPTURE_<NAME>` that is set. `capture/report/log.py` reads `CAPTURE_LOGS`."""
+        """Read each `CAPTURE_<NAME>` that is set, and warn of a name that is nearly one of ours."""
+        known = [f"CAPTURE_{name.upper()}" for name in _TYPES] + list(OTHER_VARIABLES)
+        for variable in environment:
+            near = difflib.get_close_matches(variable, known, n=1, cutoff=0.85)
+            if variable.startswith("CAPTURE_") and variable not in known and near:
+                told = f"nothing reads the environment variable {variable}: did you mean {near[0]}?"
+                warnings.warn(told, CaptureWarning, stacklevel=2)
         for name, kind in _TYPES.items():
             text = environment.get(f"CAPTURE_{name.upper()}")
             if text is not None:
                 setattr(self, name, _parse(name, text, kind))
 
+
+#: variables that are no settings, and who reads them
+OTHER_VARIABLES = {
+    "CAPTURE_LOGS": "capture/report/log.py",
+    "CAPTURE_CPU": "codegen/launch/levels.py",
+    "CAPTURE_TRACE": "capture/tracing/trace.py",
+    "CAPTURE_TRACE_SHOW": "capture/tracing/trace.py",
+}
 
 #: the values of settings that have few
 CHOICES = {"when": ("hot", "first")}

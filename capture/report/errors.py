@@ -29,6 +29,10 @@ class UsageError(CaptureError):
     """A wrong use of the public API: a wrong argument, or calls in the wrong order."""
 
 
+class ArgumentError(UsageError, TypeError):
+    """A public function was called with arguments that it does not have."""
+
+
 class ConfigError(CaptureError, ValueError):
     """An unknown name of a setting, option or log, or a value of the wrong type."""
 
@@ -83,6 +87,14 @@ class InternalError(CaptureError):
 
     Else the frame runs eagerly, with a warning.
     """
+
+
+class GraphDefError(CaptureError, ValueError):
+    """A file is no GraphDef, or has what can't be imported. The text names the node."""
+
+
+class ExportError(CaptureError, ValueError):
+    """A program can't leave the process, or a folder is no exported program. The text says why."""
 
 
 class CaptureWarning(UserWarning):

@@ -23,6 +23,7 @@ import warnings
 from typing import Any, TextIO
 
 from cache.code_table import CodeTable
+from capture.report import observe
 from capture.report.config import config
 from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
 
@@ -37,6 +38,7 @@ LOGS: dict[str, str] = {
     "loops": "loop IR of each kernel",
     "llvm": "LLVM IR of each kernel",
     "asm": "machine code of each kernel, as assembler text",
+    "check": "under `config.check`: each graph that is as exact as eager (wrong ones are always told)",
     "cache": "new and removed entries, and the disk cache",
     "kernels": "time, bytes and operations of each kernel and call: a table at the end of the process",
 }
@@ -111,7 +113,7 @@ _warned_places: set[tuple[tuple[str, int], str]] = set()
 def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
     """Give a `CaptureWarning` at the user's function, once for each code object and kind.
 
-    `capture.reset()` allows it again.
+    `capture.reset()` allows it again. It may raise (`_warn`), so the caller has changed all that it changes.
     """
     if code is None:
         warn_once_at(("capture", 0), kind, message)
@@ -120,14 +122,27 @@ def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
     _warned[code] = kinds
     if kind not in kinds:
         kinds.add(kind)
-        warnings.warn_explicit(message, CaptureWarning, code.co_filename, code.co_firstlineno)
+        _warn(message, code.co_filename, code.co_firstlineno)
 
 
 def warn_once_at(place: tuple[str, int], kind: str, message: str) -> None:
     """The same for one who knows a function only by its file and first line."""
     if (place, kind) not in _warned_places:
         _warned_places.add((place, kind))
-        warnings.warn_explicit(message, CaptureWarning, *place)
+        _warn(message, *place)
+
+
+def _warn(message: str, file: str, line: int) -> None:
+    """Under a filter that makes errors of all warnings (`-W error`) the warning is shown all the same: the
+    program does what it does without capture. A filter for `CaptureWarning` itself asks for the error.
+    """
+    observe.tell("warning", text=message, file=file, line=line)
+    try:
+        warnings.warn_explicit(message, CaptureWarning, file, line)
+    except CaptureWarning as raised:
+        if ("error", CaptureWarning) in [(row[0], row[2]) for row in warnings.filters]:
+            raise
+        warnings.showwarning(raised, CaptureWarning, file, line)
 
 
 def forget_warnings() -> None:

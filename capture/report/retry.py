@@ -54,6 +54,10 @@ class TooLong(Retry):
     """The capture would not pay: the next attempt does not inline the function that is too long."""
 
 
+class FirstStep(Retry):
+    """The frame makes what its later calls find (gradients, optimizer state): Python runs this call."""
+
+
 class Uninitialized(Retry):
     """The frame calls a module without its parameters: `initialize` makes them before the next attempt."""
 

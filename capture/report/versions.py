@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 Version = tuple[int, ...]
 
+#: of this package, as in pyproject.toml
+CAPTURE = "0.1.0"
+
 
 class Needed(NamedTuple):
     """The first version that is good enough, the first that is too new, and what to give to `pip install`."""

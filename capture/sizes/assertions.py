@@ -85,7 +85,8 @@ def is_assertion(tx: Translator) -> bool:
     if tx.instructions[tx.index].name in dialect.LOADS_ASSERTION_ERROR:
         return True
     jump = tx.instructions[tx.index - 1]
-    return str(tx.scope.globals.get("__name__")).startswith("torch.") and _raises(tx, jump.target)
+    package = str(tx.scope.globals.get("__name__")).partition(".")[0]
+    return package == "torch" and _raises(tx, jump.target)
 
 
 def _raises(tx: Translator, end: int | None) -> bool:

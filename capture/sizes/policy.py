@@ -57,12 +57,14 @@ FIXED_FIELDS = (
 class Seen:
     """The values that the captures of one code object saw, by the text of their sources.
 
-    None stands for a float or iterator position that changed, and for the sizes of a tensor whose number of
+    `strides` has the largest stride of each tensor. None stands for a stride, float or iterator position that
+    changed, and for the sizes of a tensor whose number of
     dims changed. `written` has the attributes and globals that the code sets. `lengths` has the lengths of
     loops and of existing lists, by their place.
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
+    strides: dict[str, int | None] = field(default_factory=dict)
     ints: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     texts: dict[str, set[str]] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Seen:
         """What is known of sizes and numbers, for JSON."""
         return {
             "sizes": self.sizes,
+            "strides": self.strides,
             "ints": {place: sorted(values) for place, values in self.ints.items()},
             "floats": self.floats,
             "positions": self.positions,
@@ -82,7 +85,7 @@ class Seen:
 
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what an earlier process saw, where this process has seen nothing."""
-        for name in ("sizes", "floats", "positions"):
+        for name in ("sizes", "strides", "floats", "positions"):
             for place, value in data.get(name, {}).items():
                 getattr(self, name).setdefault(place, value)
         for place, values in data.get("ints", {}).items():
@@ -91,10 +94,13 @@ class Seen:
 
 
 class SizeHistory:
-    """The values that the captures of one converter saw."""
+    """The values that the captures of one converter saw. `glances` has what was seen before the first one,
+    by the module whose method it is (`capture/sizes/glances.py`).
+    """
 
     def __init__(self) -> None:
         self._seen: CodeTable[Seen] = CodeTable()
+        self.glances: CodeTable[dict[int, Seen]] = CodeTable()
         _histories.add(self)
 
     def of(self, code: CodeType) -> Seen:
@@ -108,6 +114,7 @@ class SizeHistory:
 
     def clear(self) -> None:
         self._seen.clear()
+        self.glances.clear()
 
 
 _histories: weakref.WeakSet[SizeHistory] = weakref.WeakSet()
@@ -159,9 +166,23 @@ class SizePolicy:
         belongs = of_module(source) and source.text not in self.seen.written
         if self.dynamic is False or isinstance(tensor, torch.nn.Parameter) or belongs:
             return {**marked}
-        alone = {**dict.fromkeys(self._changed_dims(tensor, source), _UNBOUNDED), **marked}
+        alone = {**dict.fromkeys(self._changed_dims(tensor, source), UNBOUNDED), **marked}
         dims = range(tensor.dim()) if self.dynamic else ()
         return {dim: alone.get(dim) for dim in {*dims, *alone} if dim not in static}
+
+    def open_stride(
+        self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
+    ) -> int | None:
+        """The dim with the largest stride if this has changed in a tensor that leaves gaps in memory."""
+        fixed = self.numbers or self.dynamic is False or isinstance(source.root, ConstantSource)
+        if fixed or tensor.dim() == 0 or isinstance(tensor, torch.nn.Parameter) or of_module(source):
+            return None
+        largest = max(range(tensor.dim()), key=tensor.stride)
+        stride, name = tensor.stride(largest), source.text
+        known = self.seen.strides.setdefault(name, stride)
+        if known != stride:
+            self.seen.strides[name] = known = None
+        return largest if known is None and not tensor.is_contiguous() else None
 
     def as_numbers(self) -> SizePolicy:
         """The policy under which nothing is symbolic."""
@@ -195,8 +216,11 @@ class SizePolicy:
             return bool(self.dynamic) or len(values) > 1 or self._is_unknown(source)
         return len(values) > (1 if source.text in self.seen.written else VALUES_OF_SETTINGS)
 
-    def note_stores(self, places: Collection[str], numbers: Mapping[str, Any]) -> bool:
-        """Note which attributes and globals the code sets, and the numbers that it stores there.
+    def note_stores(
+        self, places: Collection[str], numbers: Mapping[str, Any], unknown: Collection[str]
+    ) -> bool:
+        """Note which attributes and globals the code sets, and the numbers that it stores there. At the
+        `unknown` places these are known only when the graph has run.
 
         True if one of them had another value when the code read it as a constant.
         """
@@ -209,6 +233,9 @@ class SizePolicy:
                 changed |= value not in self.seen.ints[place]
                 self.seen.ints[place].add(value)
             elif type(value) is float and self.seen.floats.get(place, value) not in (None, value):
+                self.seen.floats[place], changed = None, True
+        for place in unknown:
+            if self.seen.floats.get(place) is not None:
                 self.seen.floats[place], changed = None, True
         return changed
 
@@ -289,4 +316,4 @@ def _is_learning_rate(source: Source) -> bool:
     return isinstance(groups, AttrSource) and groups.name == "param_groups"
 
 
-_UNBOUNDED = marks.DimRange(None, None)
+UNBOUNDED = marks.DimRange(None, None)

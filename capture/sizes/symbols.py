@@ -14,6 +14,7 @@ to change. A condition that the guard program can't compute fixes its symbols.
 from __future__ import annotations
 
 import math
+import sys
 import traceback
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,9 @@ import torch
 import torch.fx
 
 from capture.policy.marks import DimRange
+from capture.report.break_reasons import SkipFrame
 from capture.report.errors import ConstraintViolation
-from capture.sizes.policy import SizePolicy
+from capture.sizes.policy import UNBOUNDED, SizePolicy
 from capture.variables.numbers.conditions import expression_of
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
 from capture.variables.text.size_text import ChangingText
@@ -32,7 +34,7 @@ from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
 from guards.kinds.identity import ExactTypeGuard
 from guards.kinds.sizes import ShapeGuard
-from guards.properties.tensor import free_strides
+from guards.properties.tensor import extent_inside, free_strides
 from guards.sources import ShapeSource, Source
 
 if TYPE_CHECKING:
@@ -41,6 +43,12 @@ if TYPE_CHECKING:
     from codegen.fake.size_env import SizeEnv
 
 Layout = tuple[list[Any], list[Any]]
+
+
+def _is_being_imported(name: str) -> bool:
+    """Whether the module is imported on some thread right now: its names are not all there."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
 
 
 class Symbols:
@@ -63,6 +71,8 @@ class Symbols:
 
     def environment(self) -> SizeEnv:
         if self.env is None:
+            if _is_being_imported("torch.fx.experimental.symbolic_shapes"):
+                raise SkipFrame("torch's symbolic shapes are being imported")
             from capture.sizes import undecided  # lazy: imports sympy
             from codegen.fake.size_env import new_size_env  # lazy: imports sympy
             from codegen.fake.symbolic import use_sizes  # lazy: imports sympy
@@ -84,10 +94,10 @@ class Symbols:
 
     # --- tensors ---
 
-    def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
-        """(sizes and strides with symbols, dims whose size is a symbol).
+    def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int], int | None]:
+        """(sizes and strides with symbols, dims whose size is a symbol, the dim whose stride is one).
 
-        The result is (None, []) for a tensor whose sizes stay numbers.
+        The result is (None, [], None) for a tensor whose sizes and strides stay numbers.
         """
         wanted = self.policy.dynamic_dims(value, source, self.output.objects.is_of_module)
         dims = sorted(
@@ -96,7 +106,7 @@ class Symbols:
             if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim])
         )
         if not dims:
-            return None, []
+            return self._with_open_stride(value, source)
         inner = free_strides(value, dims)
         sizes: list[Any] = list(value.shape)
         for dim in dims:
@@ -106,7 +116,19 @@ class Symbols:
             below = inner[dim]
             if below is not None:
                 strides[dim] = sizes[below] * strides[below]
-        return (sizes, strides), dims
+        return (sizes, strides), dims, None
+
+    def _with_open_stride(
+        self, value: torch.Tensor, source: Source
+    ) -> tuple[Layout | None, list[int], int | None]:
+        """A part of a larger tensor whose size changes, such as the last column: `tokens[:, -1:]`."""
+        dim = self.policy.open_stride(value, source, self.output.objects.is_of_module)
+        extent = None if dim is None else extent_inside(value, dim)
+        if dim is None or extent is None or value.stride(dim) < max(extent, 2):
+            return None, [], None
+        strides: list[Any] = list(value.stride())
+        strides[dim] = self._new_size(ShapeSource(source, "stride", dim), strides[dim], UNBOUNDED)
+        return (list(value.shape), strides), [], dim
 
     def _new_size(self, source: Source, value: int, bounds: DimRange | None) -> Any:
         env = self.environment()

@@ -92,6 +92,10 @@ def descriptor_digest(value: Any) -> str:
     return digest(_held(value, 0))
 
 
+def defaults_digest(function: FunctionType) -> str:
+    return digest(_held(function.__defaults__, 0), _held(function.__kwdefaults__, 0))
+
+
 def _contents(cls: type) -> Any:
     name = class_name(cls)
     if is_covered(cls):
@@ -106,7 +110,8 @@ def _held(value: Any, depth: int) -> Any:
     if depth > _DEEPEST:
         return "..."
     if kind is FunctionType:
-        return code_digest(value.__code__), _held(value.__defaults__, depth + 1), value.__qualname__
+        defaults = (value.__defaults__, value.__kwdefaults__)
+        return code_digest(value.__code__), _held(defaults, depth + 1), value.__qualname__
     if kind in (set, frozenset):
         return kind.__name__, *sorted(repr(_held(item, depth + 1)) for item in value)
     inner = _PARTS.get(kind)

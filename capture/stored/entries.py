@@ -23,17 +23,21 @@ import _capture
 import cache
 from capture.graph.program_places import Place
 from capture.stored.codes import CodeReader, CodeWriter, written_value
-from capture.stored.objects import FoundObjects, ObjectTable
+from capture.stored.objects import Changed, FoundObjects, ObjectTable, Ways
 from capture.stored.places import is_covered
 from capture.variables.core.granted import Granted
 from guards.guard_set import GuardSet
 from guards.kinds.attributes import FunctionGuard
 from guards.kinds.identity import ExactTypeGuard, IdentityGuard
+from guards.kinds.state import GlobalStateGuard
 from guards.namespace import FrameNamespace
 from guards.plain_values import NotPlain, Plain, is_plain_constant, real
 from guards.program import encode
+from guards.properties.global_state import read_global_state
 from guards.sources import FunctionFieldSource, Source, TypeSource
 from guards.values import constants_equal
+
+_STATE = GlobalStateGuard.__name__
 
 
 class Misfit(Exception):
@@ -56,6 +60,9 @@ class Parts:
     places: Sequence[Any] = ()  # of the program, for each node of the graph
     function_modes: int = 0
     unbacked: bool = False
+    tensors: Ways = field(default_factory=dict)
+    operations: int = 0  # of the graph
+    break_id: str | None = None  # the reason why the graph ends before the frame does
 
 
 # --- writing ----------------------------------------------------------------------------------------------
@@ -63,7 +70,7 @@ class Parts:
 
 def to_data(entry: Any, parts: Parts) -> dict[str, Plain]:
     """Raises NotPlain."""
-    table = ObjectTable(_ways(parts.guards))
+    table = ObjectTable(_ways(parts.guards), parts.tensors)
     try:
         return _data(entry, parts, table)
     finally:
@@ -85,6 +92,7 @@ def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
         "lines": entry.code is not None or parts.writes,
     }
     if runs:
+        data |= {"operations": parts.operations, "break": parts.break_id}
         data |= _granted(parts.granted, table)
         data |= _graph(parts, table)
     if entry.code is not None:
@@ -133,7 +141,7 @@ def _granted(granted: Granted, table: ObjectTable) -> dict[str, Plain]:
         if not is_covered(cls):
             table.number_of(cls)
     facts = [
-        [table.number_of(function), written_value(args, table), written_value(result, table)]
+        [table.number_of(function), [written_value(a, table) for a in args], written_value(result, table)]
         for function, args, result in granted.facts
     ]
     return {"facts": facts}
@@ -193,6 +201,8 @@ def from_data(data: dict[str, Plain], around: Surroundings, holds: Callable[[Any
 def _entry(
     data: dict[str, Plain], objects: FoundObjects, around: Surroundings, holds: Callable[[Any], bool]
 ) -> Any:
+    if any(name == _STATE and state != list(read_global_state()) for name, _, state in data["guards"]):
+        raise Misfit  # most misfits are here, before anything is looked for
     objects.find_all()
     guards = GuardSet(map(objects.reader.guard, data["guards"]))
     slots = list(map(objects.reader.source, data["slots"]))
@@ -200,11 +210,13 @@ def _entry(
     if not holds(program):
         raise Misfit
     for number, args, result in data.get("facts", ()):
-        if not constants_equal(real(result, objects), objects[number](*real(args, objects))):
+        if not constants_equal(real(result, objects), objects[number](*[real(a, objects) for a in args])):
             raise Misfit
     entry = _MAKERS[data["kind"]](data, objects, program, around)
     entry.guard_set = guards
     entry.breaks, entry.trains = data["breaks"], data["trains"]
+    if type(data.get("operations", 0)) is not int or type(data.get("break")) not in (str, type(None)):
+        raise Changed("counts that are none")
     return entry
 
 
@@ -221,13 +233,13 @@ def still_skipped(data: dict[str, Plain], around: Surroundings) -> bool:
 
 
 def _left(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
-    return cache.CacheEntry(program, around.settings, unhooked=data["unhooked"], sampled=data["sampled"])
+    return cache.CacheEntry(program, around.settings.key, unhooked=data["unhooked"], sampled=data["sampled"])
 
 
 def _recipe(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
     graph, failure = _graph_of(data, objects, around)
     result = tuple((word, real(operand, objects)) for word, operand in data["result"])
-    entry = cache.CacheEntry(program, around.settings, graph=graph, result=result, inputs=data["inputs"])
+    entry = cache.CacheEntry(program, around.settings.key, graph=graph, result=result, inputs=data["inputs"])
     entry.on_failure = lambda _, error, inputs: failure(error, inputs)
     return entry
 
@@ -235,7 +247,7 @@ def _recipe(data: dict[str, Plain], objects: FoundObjects, program: Any, around:
 def _code(data: dict[str, Plain], objects: FoundObjects, program: Any, around: Surroundings) -> Any:
     graph, failure = _graph_of(data, objects, around)
     code = CodeReader(around.frame.code, graph, failure, objects).code(data["code"])
-    return cache.CacheEntry(program, around.settings, code=code)
+    return cache.CacheEntry(program, around.settings.key, code=code)
 
 
 def _graph_of(data: dict[str, Plain], objects: FoundObjects, around: Surroundings) -> tuple[Any, Any]:

@@ -17,15 +17,16 @@ import enum
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.distributions.utils import _lazy_property_and_property, lazy_property
 
 from capture.hooks.dispatcher import own_code
 from capture.policy import frame_filter, marks, torch_compile_marks
-from capture.stored.digest import class_digest, code_digest, descriptor_digest, lines_digest
-from capture.stored.places import find, is_covered, namespace_of, place_of
+from capture.stored.digest import class_digest, code_digest, defaults_digest, descriptor_digest, lines_digest
+from capture.stored.places import find, is_covered, is_module_of_torch, namespace_of, place_of
 from guards.lookup import isinstance_raw
 from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
@@ -53,7 +54,8 @@ def _of_function(value: Any) -> list[Plain]:
         torch_compile_marks.is_allowed_in_graph(value),
         torch_compile_marks.has_constant_result(value),
     )
-    return [*_of_code(code), value.__module__, value.__qualname__, "".join("01"[m] for m in marked)]
+    defaults = defaults_digest(value) if is_covered(value) else ""  # guards compare those of the program
+    return [*_of_code(code), value.__module__, value.__qualname__, "".join("01"[m] for m in marked), defaults]
 
 
 def _of_code(code: types.CodeType) -> list[Plain]:
@@ -84,6 +86,8 @@ FACTS: dict[str, Callable[[Any], list[Plain]]] = {
 def kind_of(value: Any) -> str:
     if isinstance_raw(value, type):
         return "class"
+    if is_module_of_torch(value):
+        return "module"
     kind = _KINDS.get(type(value))
     if kind is None:
         raise NotPlain(f"a {type(value).__name__}")
@@ -91,7 +95,10 @@ def kind_of(value: Any) -> str:
 
 
 #: what a class holds for its objects; guards know it by identity
-DESCRIPTORS = (staticmethod, classmethod, property, functools.cached_property, collections._tuplegetter)  # type: ignore[attr-defined]
+DESCRIPTORS = (
+    staticmethod, classmethod, property, functools.cached_property, collections._tuplegetter,  # type: ignore[attr-defined]
+    lazy_property,
+)  # fmt: skip
 _KINDS: dict[type, str] = {
     types.FunctionType: "function",
     types.CodeType: "code",
@@ -140,6 +147,15 @@ def _member_row(table: ObjectTable, value: enum.Enum) -> list[Plain]:
     return ["member", table.number_of(type(value)), value.__dict__["_name_"]]
 
 
+def _property_row(table: ObjectTable, value: Any) -> list[Plain]:
+    """What `lazy_property` makes at each read from its class. Programs ask for its type alone."""
+    return ["property", table.number_of(value.fget)]
+
+
+def _find_property(objects: FoundObjects, getter: int) -> Any:
+    return _lazy_property_and_property(objects[getter])
+
+
 def _find_namespace(objects: FoundObjects, name: str) -> Any:
     found = namespace_of(sys.modules.get(name))
     if found is None:
@@ -168,25 +184,45 @@ def _find_global(objects: FoundObjects, module: str, name: str) -> Any:
     return found
 
 
+def _find_tensor(objects: FoundObjects, source: int) -> Any:
+    value = objects.at(source)
+    if type(value) not in TENSORS:
+        raise Changed("no tensor where there was one")
+    return value
+
+
+TENSOR = "tensor"
+TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _COLLECTIONS = (dict, list, set)
 _FINDERS: dict[str, Callable[..., Any]] = {
     "namespace": _find_namespace,
     "global": _find_global,
     "operator": _find_operator,
     "member": _find_member,
+    "property": _find_property,
+    TENSOR: _find_tensor,
 }
 
 
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-class ObjectTable:
-    """The rows of one entry. `ways` are the places of the frame that lead to objects, by id."""
+#: The source that leads to an object, by the id of the object. The object stands beside it.
+Ways = Mapping[int, tuple[Any, Source]]
 
-    def __init__(self, ways: dict[int, tuple[Any, Source]]) -> None:
+
+class ObjectTable:
+    """The rows of one entry.
+
+    ways: the places of the frame where guards know an object by identity. tensors: the places of the tensors
+    that the frame has used; a guard may know one as the key of a dict.
+    """
+
+    def __init__(self, ways: Ways, tensors: Ways = types.MappingProxyType({})) -> None:
         self.rows: list[Plain] = []
         self.writer = Writer(self)
         self._ways = ways
+        self._tensors = tensors
         self._numbers: dict[int, int] = {}
         self._held: list[Any] = []  # keeps the ids valid
 
@@ -195,18 +231,36 @@ class ObjectTable:
 
     def forget(self) -> None:
         """Hold no object any more. (The table and its writer hold each other.)"""
-        self._held, self._ways = [], {}
+        self._held, self._ways, self._tensors = [], {}, {}
+
+    def number_in_guard(self, value: Any) -> int:
+        """The number of an object of which a guard asks nothing but whether it is this one. For a tensor, the
+        place that the frame had it from is enough.
+        """
+        way = self._tensors.get(id(value))
+        return (
+            self.number_of(value) if way is None else self._numbered(value, lambda: self._tensor_row(way[1]))
+        )
 
     def number_of(self, value: Any) -> int:
+        number = self._numbered(value, lambda: self._row(value))
+        if self.rows[number][0] == TENSOR:
+            raise NotPlain("a tensor as a constant")
+        return number
+
+    def _numbered(self, value: Any, row: Callable[[], list[Plain]]) -> int:
         number = self._numbers.get(id(value))
         if number is None:
             number = self._numbers[id(value)] = len(self.rows)
             self.rows.append(None)
             self._held.append(value)
-            self.rows[number] = self._row(value)
+            self.rows[number] = row()
         elif self.rows[number] is None:
             raise NotPlain("an object that leads to itself")
         return number
+
+    def _tensor_row(self, source: Source) -> list[Plain]:
+        return [TENSOR, self.writer.source(source)]
 
     def _row(self, value: Any) -> list[Plain]:
         if issubclass(type(value), _COLLECTIONS):
@@ -218,6 +272,8 @@ class ObjectTable:
             return _operator_row(self, value)
         if isinstance_raw(value, enum.Enum):
             return _member_row(self, value)
+        if type(value) is _lazy_property_and_property:
+            return _property_row(self, value)
         kind = kind_of(value)
         place = place_of(value)
         if place is not None:
@@ -259,15 +315,16 @@ class FoundObjects:
             self._found[number] = value
         return self._found[number]
 
+    def at(self, source: int) -> Any:
+        """What the frame has at that source."""
+        assert self._frame is not None
+        return self.reader.source(source).resolve(self._frame)
+
     def _find(self, kind: str, *row: Any) -> Any:
         if kind in _FINDERS:
             return _FINDERS[kind](self, *row)
         place, path, *facts = row
-        if path is None:
-            assert self._frame is not None
-            value = self.reader.source(place).resolve(self._frame)
-        else:
-            value = find(place, path)
+        value = self.at(place) if path is None else find(place, path)
         if value is None or kind_of(value) != kind:
             raise Changed(f"no {kind} {place} {path}")
         now = FACTS[kind](value)

@@ -15,12 +15,15 @@ import sys
 import types
 from typing import Any
 
+from torch.distributions.utils import lazy_property
+
 from capture.policy import frame_filter
 from guards.lookup import isinstance_raw
 
 _CLASS_DICT: Any = type.__dict__["__dict__"]
 _MODULE_DICT: Any = vars(types.ModuleType)["__dict__"]
 _MODULE: Any = type.__dict__["__module__"]
+_MRO: Any = type.__dict__["__mro__"]
 _QUALNAME: Any = type.__dict__["__qualname__"]
 HEAP_TYPE = 1 << 9
 
@@ -31,6 +34,16 @@ _BUILTINS = (
 )  # fmt: skip
 
 Place = tuple[str, str]
+
+#: the path from a module to its class: some of torch's modules are objects of classes of their own
+CLASS = "__class__"
+#: what a class holds for a function -> the function
+_FUNCTION_OF: dict[type, Any] = {
+    staticmethod: lambda held: held.__func__,
+    classmethod: lambda held: held.__func__,
+    property: lambda held: held.fget,
+    lazy_property: lambda held: held.__dict__["wrapped"],
+}
 
 
 def namespace_of(place: Any) -> dict[str, Any] | None:
@@ -45,11 +58,16 @@ def find(module: str, path: str) -> Any:
     """The object, or None. A method is the plain function, a property is its getter."""
     place: Any = sys.modules.get(module)
     for name in path.split(".") if path else ():
-        namespace = namespace_of(place)
-        place = None if namespace is None else namespace.get(name)
-    if type(place) in (staticmethod, classmethod):
-        return place.__func__
-    return place.fget if type(place) is property else place
+        place = _part(place, name)
+    function = _FUNCTION_OF.get(type(place))
+    return place if function is None else function(place)
+
+
+def _part(place: Any, name: str) -> Any:
+    if name == CLASS and isinstance_raw(place, types.ModuleType):
+        return type(place)
+    namespace = namespace_of(place)
+    return None if namespace is None else namespace.get(name)
 
 
 def place_of(value: Any) -> Place | None:
@@ -67,7 +85,9 @@ def _candidates(value: Any) -> list[tuple[Any, Any]]:
         return [((namespace_of(value) or {}).get("__name__"), "")]
     if isinstance_raw(value, type):
         module, path = class_name(value)
-        return [(module, path), *[(other, name) for other in _BUILTINS for name in (path, _known_as(value))]]
+        own = [(module, CLASS)] if types.ModuleType in _MRO.__get__(value) else []
+        others = [(other, name) for other in _BUILTINS for name in (path, _known_as(value))]
+        return [(module, path), *own, *others]
     if type(value) is types.FunctionType:
         return [(value.__module__, value.__qualname__)]
     if isinstance(value, (types.BuiltinFunctionType, *_DESCRIPTORS)):
@@ -87,9 +107,7 @@ _DESCRIPTORS = (
 def _of_builtin(value: Any) -> list[tuple[Any, Any]]:
     owner = getattr(value, "__objclass__", None)
     if owner is not None:
-        module, path = class_name(owner)
-        places = [(module, path), *[(other, path) for other in _BUILTINS]]
-        return [(other, f"{above}.{value.__name__}") for other, above in places]
+        return [(module, f"{path}.{value.__name__}") for module, path in _candidates(owner) if path]
     modules = (value.__module__, *_BUILTINS)
     return [(module, name) for module in modules for name in (value.__name__, value.__qualname__)]
 
@@ -107,6 +125,16 @@ def _known_as(cls: type) -> str | None:
 def class_name(cls: type) -> Place:
     """Module and qualified name, past the properties of a metaclass."""
     return str(_MODULE.__get__(cls)), str(_QUALNAME.__get__(cls))
+
+
+def is_module_of_torch(value: Any) -> bool:
+    """Whether it is one of torch's modules. Some of them are objects of a class of torch's own."""
+    if not isinstance_raw(value, types.ModuleType):
+        return False
+    place = place_of(value)
+    return place is not None and all(
+        name.startswith("torch.") for name in (place[0], class_name(type(value))[0])
+    )
 
 
 def is_covered(value: Any) -> bool:

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from capture.backends.llvm import kernel_store
-from capture.policy import frame_filter, stance
-from capture.report import log
+from capture.policy import frame_filter, stance, torch_compile_marks
+from capture.report import log, observe
 from capture.report.config import config
 from capture.stored.digest import code_digest, digest
 from codegen.stored.state import versions
@@ -40,14 +39,18 @@ NEUTRAL = frozenset(
     ("recompile_limit", "accumulated_recompile_limit", "error_on_recompile", "raise_on_error", "when")
     + ("disk_cache", "store_entries", "cache_dir", "keep_memory_mapped", "huge_pages", "verbose")
 )
-#: modules of torch.compile whose marks and polyfills the interpreter obeys if they are there
-OBEYED = ("torch._dynamo.trace_rules", "torch._dynamo.variables.functions")
+
+
+#: Logs that show how frames are captured. While one is on, every frame is.
+SHOWN = ("graph", "graph_breaks", "bytecode", "guards", "recompiles")
 
 
 def is_used(settings: CaptureSettings) -> bool:
-    """Whether entries of these settings are stored. `explain` has none: it shows how they are made."""
+    """Whether entries of these settings are stored. Who watches captures, as `explain` does, gets all."""
     own = settings.backend_name == "llvm" and settings.tag is None
-    return own and config.disk_cache and config.store_entries and stance.current() == stance.DEFAULT
+    watched = observe.is_watched() or any(log.get(name).enabled for name in SHOWN)
+    stored = config.disk_cache and config.store_entries
+    return own and stored and not watched and stance.current() == stance.DEFAULT
 
 
 class Shelf:
@@ -56,7 +59,7 @@ class Shelf:
     def __init__(self, store: Any, key: str, name: str) -> None:
         self.store = store
         self.name = name
-        self.parts = ("entries", str(SCHEMA), key, versions())
+        self.parts = ("entries", str(SCHEMA), key, versions(store))
         self._content: dict[str, Plain] | None = None
 
     @property
@@ -108,16 +111,19 @@ def shelf_of(code: CodeType, settings: CaptureSettings) -> Shelf | None:
 
 
 def _key(code: CodeType, settings: CaptureSettings) -> str:
+    return digest(code_digest(code), frame_filter.origin_of(code.co_filename), settings_digest(settings))
+
+
+def settings_digest(settings: CaptureSettings) -> str:
+    """All settings that change a translation."""
     chosen = {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
         if field.name not in NEUTRAL
     }
     return digest(
-        code_digest(code),
-        frame_filter.origin_of(code.co_filename),
         (settings.fullgraph, settings.dynamic, settings.options),
         sorted(chosen.items()),
-        [name in sys.modules for name in OBEYED],
+        torch_compile_marks.substituted(),
         numpy.__version__,
     )

@@ -9,6 +9,7 @@ The order of the list has no meaning.
 from __future__ import annotations
 
 import capture.variables.callables.cached_function
+import capture.variables.callables.debuggers
 import capture.variables.callables.deferred_rules
 import capture.variables.callables.rules
 import capture.variables.callables.searching_polyfills
@@ -18,6 +19,7 @@ import capture.variables.containers.wrap
 import capture.variables.iterators.polyfills
 import capture.variables.iterators.rules
 import capture.variables.iterators.wrap
+import capture.variables.numbers.clock_reads
 import capture.variables.numbers.random_object
 import capture.variables.numbers.rules
 import capture.variables.numbers.tensor_reads

@@ -36,7 +36,7 @@ except ImportError:
 
 from codegen.autograd.joint_graph import Joint, close_forward, ends_behind_hooks, segments_of
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
-from codegen.autograd.segments import borders, edges_to, run_autograd, tangents_of
+from codegen.autograd.segments import borders, edges_to, place_of, run_autograd, tangents_of
 from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
@@ -109,11 +109,13 @@ class Differentiated:
 
     `graph`: (saved, tangents of all orders) -> a gradient or None for each wanted input, then for each
     tangent of the earlier orders that requires grad. `differentiable`: which gradients of the order before
-    have a derivative.
+    have a derivative. `reached`: to which of the wanted inputs and earlier tangents these lead. In eager a
+    backward runs no hook of the others.
     """
 
     graph: fx.Graph
     differentiable: list[bool]
+    reached: list[bool]
     tangents: list[torch.Tensor]  # of this order, as fakes
 
 
@@ -174,7 +176,8 @@ class Orders:
         outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
         steps = steps_to(outputs, set(self.available))
         graph = copy_graph(self.joint, steps, self.available, outputs)
-        return Differentiated(graph, differentiable, tangents)
+        reached = led_to(self.targets, self.sources) if required else [True] * len(self.sources)
+        return Differentiated(graph, differentiable, reached, tangents)
 
     def tangents(
         self, order: int, requires: tuple[bool, ...] | None, strides: Strides | None
@@ -249,6 +252,22 @@ def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
         pending += [following for following, _ in step.next_functions]
 
 
+def led_to(targets: Sequence[torch.Tensor], sources: Sequence[Any]) -> list[bool]:
+    """To which of the sources, tensors or edges, a way leads from the targets in autograd's graph."""
+    places = [place_of(s) if isinstance(s, torch.Tensor) else (s.node, s.output_nr) for s in sources]
+    pending = [place_of(target) for target in targets]
+    found = set()
+    followed = set()
+    while pending:
+        place = step, _ = pending.pop()
+        if place in places:
+            found.add(place)
+        elif step is not None and step not in followed:
+            followed.add(step)
+            pending += step.next_functions
+    return [place in found for place in places]
+
+
 def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list[fx.Node]:
     """The calls that compute `outputs` from the available nodes, in order."""
     steps: set[fx.Node] = set()
@@ -280,6 +299,7 @@ class Order:
     ) -> None:
         self.graph = found.graph
         self.differentiable = found.differentiable
+        self.reached = found.reached
         self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
         self.kernels = kernels
         self.lock = threading.Lock()
@@ -359,8 +379,11 @@ class NextOrder:
         else:
             order = self.order(tuple(tangent.requires_grad for tangent in tangents))
         saved = [*saved, *tangents]
-        sources = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
-        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *edges, *sources)
+        later = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
+        sources = [*edges, *later]
+        if isinstance(order, Order):
+            sources = of_reached(order, sources)
+        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *sources)
         return joined
 
 
@@ -385,7 +408,13 @@ class Gradients(torch.autograd.Function):
         if isinstance(ctx.order, str):
             raise RuntimeError(ctx.order)
         tangents = [tangent for tangent, has in zip(sent, ctx.order.differentiable, strict=True) if has]
-        return None, None, None, None, *ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
+        grads = ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
+        return None, None, None, None, *of_reached(ctx.order, grads)
+
+
+def of_reached(order: Order, values: Sequence[Any]) -> list[Any]:
+    """The values of the inputs and earlier tangents to which the gradients lead."""
+    return [value for value, reached in zip(values, order.reached, strict=True) if reached]
 
 
 #: skips `torch.autograd.Function.apply`, whose checks are for functorch

@@ -64,18 +64,18 @@ class _Network:
                     self.room[arc ^ 1] += amount
                 del way[next(i for i, arc in enumerate(way) if not self.room[arc]) :]
                 continue
-            arcs = self.arcs[node]
-            while place[node] < len(arcs) and not self._leads_on(arcs[place[node]], level):
-                place[node] += 1
-            if place[node] < len(arcs):
-                way.append(arcs[place[node]])
+            arcs, tried, ahead = self.arcs[node], place[node], level[node] + 1
+            while tried < len(arcs):
+                if self.room[arcs[tried]] and level.get(self.target[arcs[tried]]) == ahead:
+                    break
+                tried += 1
+            place[node] = tried
+            if tried < len(arcs):
+                way.append(arcs[tried])
             elif way:
                 place[self.target[way.pop() ^ 1]] += 1
             else:
                 return
-
-    def _leads_on(self, arc: int, level: dict[Hashable, int]) -> bool:
-        return bool(self.room[arc]) and level.get(self.target[arc]) == level[self.target[arc ^ 1]] + 1
 
 
 def minimum_cut(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> set[Hashable]:

@@ -212,7 +212,7 @@ def copy_graph(
     joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]
 ) -> fx.Graph:
     """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
-    graph = Graph(joint.trace.recorder.root)  # type: ignore[arg-type]  # any module will do
+    graph = Graph(joint.trace.recorder.root)
     copies: dict[fx.Node, fx.Node] = {}
     for node in placeholders:
         copies[node] = graph.placeholder(node.name)

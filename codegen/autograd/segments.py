@@ -32,6 +32,7 @@ from codegen.kernel.records import dataclass
 
 Step = Any  # a node of autograd's graph, as Python shows it
 Place = tuple[Step, int]  # a step, and which of the gradients that it takes
+LEAF = "torch::autograd::AccumulateGrad"  # the step that adds to `tensor.grad`
 
 
 @dataclass(slots=True)
@@ -65,6 +66,10 @@ def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Se
         raise UntraceableError("two results in one place of autograd's graph")
     bits = {step: 1 << i for i, step in enumerate(dict.fromkeys(step for step, _ in tops.values()))}
     order = consumers_first(list(bits), {step for step, _ in ends})
+    if any(not following and step.name() == LEAF for step, following in order.items()):
+        raise UntraceableError(
+            "a tensor that the graph makes and that requires grad: its gradient stays there"
+        )
     keep_ways_to(ends, order)
     reach: dict[Step, int] = {}  # the results that a step leads to; for a result's own step only itself
     for step, following in order.items():

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -36,6 +35,7 @@ from codegen.kernel.errors import NotSymbolic, UnplannableError
 from codegen.kernel.open_numbers import NumberRecorder
 from codegen.kernel.program import Program
 from codegen.kernel.records import dataclass
+from codegen.kernel.size_functions import FUNCTIONS
 from codegen.kernel.watching import unwatched
 from codegen.launch import compiled
 from codegen.launch.compiled import CompiledGraph
@@ -145,28 +145,6 @@ def packed(rows: Iterable[tuple[int, ...]]) -> bytes:
     return struct.pack(f"{len(words)}q", *words)
 
 
-#: name of a sympy class -> the function that computes its value from the values of its arguments
-SYMPY: dict[str, Any] = {
-    "Add": lambda *terms: sum(terms),
-    "Mul": lambda *factors: math.prod(factors),
-    "FloorDiv": operator.floordiv,
-    "CleanDiv": operator.floordiv,
-    "Mod": operator.mod,
-    "PythonMod": operator.mod,
-    "Max": lambda *values: max(values),
-    "Min": lambda *values: min(values),
-    "StrictLessThan": operator.lt,
-    "LessThan": operator.le,
-    "StrictGreaterThan": operator.gt,
-    "GreaterThan": operator.ge,
-    "Equality": operator.eq,
-    "Unequality": operator.ne,
-    "Not": operator.not_,
-    "And": lambda *parts: all(parts),
-    "Or": lambda *parts: any(parts),
-}
-
-
 def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
     """The value of a sympy expression over symbols with these values, which may be open numbers.
 
@@ -180,7 +158,7 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
         return bool(expression)
     if expression.is_Pow and expression.args[1].is_Integer and int(expression.args[1]) > 0:
         return math.prod([value_of(expression.args[0], sizes)] * int(expression.args[1]))
-    function = SYMPY.get(type(expression).__name__)
+    function = FUNCTIONS.get(type(expression).__name__)
     if function is None:
         raise UnplannableError(f"a condition over sizes that has no form: {expression}")
     return function(*(value_of(argument, sizes) for argument in expression.args))

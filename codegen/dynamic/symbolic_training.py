@@ -30,6 +30,7 @@ from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
 from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec
+from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic
 from codegen.kernel.fx_graph import Graph
 from codegen.trace.nodes import Symbolic
@@ -90,7 +91,7 @@ class SymbolicTraining:
         self.parts = parts
         self.recipe = recipe
         self.names = forward.symbols
-        self.forward, self.backward = Plans(forward), [Plans(graph) for graph in backward]
+        self.forward, self.backward = Plans(forward), [Plans(graph, "backward") for graph in backward]
         self.fallback = fallback
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
@@ -114,8 +115,9 @@ class SymbolicTraining:
 class Plans:
     """The launch plans of the forward, or of a part of the backward."""
 
-    def __init__(self, symbolic: SymbolicGraph) -> None:
+    def __init__(self, symbolic: SymbolicGraph, role: str = "forward") -> None:
         self.symbolic = symbolic
+        self.subject = events.subject()._replace(role=role)
         self.templates: list[_capture.PlanTemplate] = []
 
     def graph(self, key: Sequence[int]) -> CompiledGraph | None:
@@ -123,7 +125,8 @@ class Plans:
             graph: CompiledGraph | None = template.graph(*key)
             if graph is not None:
                 return graph
-        made = self.symbolic.plan(key)
+        with events.about(self.subject):
+            made = self.symbolic.plan(key)
         if made is None:
             return None
         self.templates = [made, *self.templates[: TEMPLATES - 1]]
@@ -185,7 +188,9 @@ class SizedRecipe(DerivativeRecipe):
 
     def finished(self, found: Differentiated) -> Differentiated:
         tangents = [tensor_in_numbers(tangent, self.sizes, fake_mode()) for tangent in found.tangents]
-        return Differentiated(in_numbers(found.graph, self.sizes), found.differentiable, tangents)
+        return Differentiated(
+            in_numbers(found.graph, self.sizes), found.differentiable, found.reached, tangents
+        )
 
 
 # --- numbers in place of symbols --------------------------------------------------------------------------

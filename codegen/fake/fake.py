@@ -216,6 +216,9 @@ def mode_of_a_trace() -> Iterator[FakeMode]:
         mode.forget_tensors()
 
 
+WRAPPED = ("fn", "f", "prim")  # what torch's decorators call the function that they wrap
+
+
 @functools.cache
 def keep_dynamo_out() -> None:
     """Marks torch's functions so that they do not import `torch._dynamo`.
@@ -240,11 +243,13 @@ def keep_dynamo_out() -> None:
         if not isinstance(function, types.FunctionType) or id(function) in seen:
             continue
         seen.add(id(function))
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        if function.__code__ is marker:
-            wrapped = cells["fn"].cell_contents
-            wrapped.__dict__.setdefault("__dynamo_disable", wrapped)
-        pending.extend(cell.cell_contents for name, cell in cells.items() if name in ("fn", "f", "prim"))
+        if function.__closure__ is None:
+            continue
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__):
+            if name in WRAPPED:
+                pending.append(cell.cell_contents)
+                if function.__code__ is marker and name == "fn":
+                    vars(cell.cell_contents).setdefault("__dynamo_disable", cell.cell_contents)
 
 
 # --- dispatch ---------------------------------------------------------------------------------------------

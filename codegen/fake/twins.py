@@ -66,6 +66,15 @@ def check_supported(tensor: torch.Tensor) -> None:
             raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
 
 
+def is_supported(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a fake twin. Others may have no sizes or strides."""
+    try:
+        check_supported(tensor)
+    except UnsupportedTensor:
+        return False
+    return True
+
+
 def make_fake(
     mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
 ) -> FakeTensor:

@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 #: the order of the locks: a thread takes CAPTURE first
-CAPTURE, COMPILATION = range(2)
+CAPTURE, COMPILATION, TRACE = range(3)
 _locks: list[tuple[int, Any]] = []
 
 

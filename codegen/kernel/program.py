@@ -59,6 +59,25 @@ class OpenKernel(Protocol):
     def kernel_for(self, sizes: Mapping[str, int]) -> tuple[Kernel, dict[str, BufferInfo]]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a kernel computes, for people: ATen operators, and nodes of the captured graph."""
+
+    operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`mul`, `fused_mul_sin_add`; empty where it is not known."""
+        shown = self.operators[:MOST_OPERATORS]
+        more = [f"{len(self.operators) - len(shown)}_more"] if len(shown) < len(self.operators) else []
+        return "_".join((["fused"] if len(shown) > 1 else []) + [*shown, *more])
+
+
+UNKNOWN = Origin()
+MOST_OPERATORS = 8  # in a title
+
+
 @dataclass(slots=True)
 class KernelStep:
     """Run `kernel` for each row of a table. Most tables have one row.
@@ -71,6 +90,7 @@ class KernelStep:
     buffers: tuple[str, ...]
     sizes: tuple[Expr, ...] = ()
     open: OpenKernel | None = None  # makes the kernel for short sizes
+    origin: Origin = UNKNOWN
 
     @property
     def rows(self) -> int:

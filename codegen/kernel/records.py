@@ -10,13 +10,17 @@ Out: the class with `__init__`, `__repr__`, `__eq__`, `__hash__` and, if frozen,
         index: Expr
 
 The standard library compiles a text for each method, 0.5 ms for a class: a third of the time of
-`import capture`. Here only `__init__` is compiled. The other methods are closures on the names of the fields.
+`import capture`. Here classes with equally many fields share one `__init__`, whose names are replaced. The
+other methods are closures on the names of the fields.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import reprlib
+import sys
+import types
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +94,43 @@ def _is_free(namespace: Any, name: str) -> bool:
 
 
 def _init_of(cls: type, fields: dict[str, Any], frozen: bool) -> Any:
+    if any(not f.init or f.default_factory is not dataclasses.MISSING for f in fields.values()):
+        return _written_init(cls, fields, frozen)
+    template = _template(len(fields), frozen, hasattr(cls, "__post_init__"))
+    made = types.FunctionType(_renamed(template, list(fields), cls), {"_set": object.__setattr__})
+    defaults = [f.default for f in fields.values() if f.default is not dataclasses.MISSING]
+    required = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
+    if required != list(fields)[: len(required)]:
+        raise TypeError("a field without a default follows one with a default")
+    made.__defaults__ = tuple(defaults) or None
+    made.__module__ = cls.__module__
+    return made
+
+
+@functools.cache
+def _template(count: int, frozen: bool, has_post_init: bool) -> types.CodeType:
+    """An `__init__` whose fields are named by their numbers."""
+    names = [f"_{number}" for number in range(count)]
+    body = [f" _set(self, {name!r}, {name})" if frozen else f" self.{name} = {name}" for name in names]
+    body += [" self.__post_init__()"] if has_post_init else []
+    made: dict[str, Any] = {}
+    exec("\n".join([f"def __init__({', '.join(['self', *names])}):", *(body or [" pass"])]), made)
+    code: types.CodeType = made["__init__"].__code__
+    return code
+
+
+def _renamed(template: types.CodeType, names: list[str], cls: type) -> types.CodeType:
+    """The code for fields with these names: a tenth of the time of its compilation."""
+    new = {f"_{number}": sys.intern(name) for number, name in enumerate(names)}
+    return template.replace(
+        co_varnames=tuple(new.get(name, name) for name in template.co_varnames),
+        co_names=tuple(new.get(name, name) for name in template.co_names),
+        co_consts=tuple(new.get(value, value) for value in template.co_consts),
+        co_qualname=f"{cls.__qualname__}.__init__",
+    )
+
+
+def _written_init(cls: type, fields: dict[str, Any], frozen: bool) -> Any:
     names: dict[str, Any] = {"_set": object.__setattr__, "_missing": dataclasses.MISSING}
     parameters, body = ["self"], []
     for f in fields.values():

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from codegen.kernel import ir
+from codegen.kernel import events, ir
 from codegen.kernel.program import ExternStep, KernelStep, Program, ViewStep
 from codegen.kernel.watching import unwatched
+from codegen.launch import own_product, perf_map
 from codegen.launch.direct_calls import callable_of, is_direct
 from codegen.launch.extern_program import extern_program
 from codegen.launch.jit import compile_kernels
@@ -67,7 +68,11 @@ class CompiledGraph(Base):
     @property
     def kernels(self) -> list[Any]:
         """The kernels in loop IR, in the order of execution."""
-        return [step.kernel for step in self.program.steps if isinstance(step, KernelStep)]
+        return [step.kernel for step in self.kernel_steps]
+
+    @property
+    def kernel_steps(self) -> list[KernelStep]:
+        return [step for step in self.program.steps if isinstance(step, KernelStep)]
 
     @property
     def may_fail(self) -> bool:
@@ -79,8 +84,7 @@ class CompiledGraph(Base):
         """The printed loop IR of all kernels."""
         from codegen.kernel.printer import print_kernel_step  # lazy: import time
 
-        steps = [step for step in self.program.steps if isinstance(step, KernelStep)]
-        return "\n".join(map(print_kernel_step, steps))
+        return "\n".join(map(print_kernel_step, self.kernel_steps))
 
     @property
     def llvm_ir(self) -> str:
@@ -175,7 +179,9 @@ def assemble(
     if not kernels:
         return link(extern_program(graph), store, options, fallback)
     try:
-        return link(lower(graph), store, options, fallback)
+        with events.phase("lower"):
+            program = lower(graph)
+        return link(program, store, options, fallback)
     except Exception:
         if strict:
             raise
@@ -200,8 +206,14 @@ def link(
     kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
     compiled: list[Any] = []
     if kernels:
-        compiled = compile_kernels(kernels, store=store)
-    plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
+        with events.phase("llvm"):
+            compiled = compile_kernels(kernels, store=store)
+        if events.subject().perf_map:
+            perf_map.write(compiled, events.subject().title)
+    with events.phase("plan"):
+        plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
+    if plan.native:
+        own_product.use(store)
     graph = planned(program, compiled, plan, fallback)
     write_logs(graph)
     return graph
@@ -221,7 +233,23 @@ def planned(
     graph.extern_calls = plan.extern_calls
     graph.native_calls = plan.native
     watch(graph, plan.work)
+    subject = events.subject()
+    events.tell("native", native=graph, role=subject.role, work=plan.work, workspace=plan.workspace_size)
+    graph.name = subject.title
+    if subject.profile_kernels:
+        graph.kernel_names = kernel_names(program, plan, subject.title)
     return graph
+
+
+def kernel_names(program: Program, plan: LaunchPlan, function: str) -> tuple[str | None, ...]:
+    """For each instruction that works: its name, and what it makes."""
+    steps = [step for step in program.steps if isinstance(step, KernelStep)]
+    made = {
+        step.kernel.name: f" {step.origin.title} -> {', '.join(step.written())}".replace("  ", " ")
+        for step in steps
+    }
+    names = {place: f"{function}: {work.name}{made.get(work.name, '')}" for place, work in plan.work.items()}
+    return tuple(names.get(place) for place in range(max(names, default=-1) + 1))
 
 
 #: by log of generated code: the attribute that has the text
@@ -232,7 +260,8 @@ def write_logs(graph: CompiledGraph) -> None:
     for name, attribute in TEXTS.items():
         logger = logging.getLogger(f"capture.{name}")
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s", getattr(graph, attribute))
+            titles = "".join(f"{step.kernel.name}: {step.origin.title}\n" for step in graph.kernel_steps)
+            logger.debug("%s%s", titles, getattr(graph, attribute))
 
 
 def is_available() -> bool:

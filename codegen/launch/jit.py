@@ -23,10 +23,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import llvmlite
-from llvmlite import binding
 
 from codegen.kernel import forks
 from codegen.kernel.errors import CompilationFailed
@@ -67,6 +66,10 @@ class MachineCode:
 
     def address(self, symbol: str) -> int:
         return int(self._linked[symbol])
+
+    def size(self, symbol: str) -> int:
+        """How long the code of a symbol is at most; 0 if that is not known."""
+        return self._linked.size(symbol) if isinstance(self._linked, object_code.ObjectCode) else 0
 
     def object_file(self, store: ObjectStore | None) -> bytes:
         """The object file. It is compiled again where the store does not have it."""
@@ -169,21 +172,81 @@ def _machine_code(
     return found
 
 
+def compile_text(
+    text: str, symbols: list[str], target: Target, store: ObjectStore | None = None
+) -> MachineCode:
+    """The linked code of a module of LLVM text. Raises CompilationFailed."""
+    with _lock:
+        return MachineCode(_link(_object_file(text, target, store), text, symbols), text, target)
+
+
+class WrittenCode(NamedTuple):
+    """What leaves the process. The texts are without the data of the object file."""
+
+    llvm: str
+    optimised: str
+    assembly: str
+    object: bytes
+
+
+class OtherMachine(Protocol):
+    """What LLVM has to know of a machine."""
+
+    @property
+    def triple(self) -> str: ...
+    @property
+    def cpu(self) -> str: ...
+    @property
+    def features(self) -> str: ...
+    @property
+    def abi(self) -> str: ...
+    @property
+    def is_wasm(self) -> bool: ...
+
+
+def code_for(text: str, data: str, machine: OtherMachine) -> WrittenCode:
+    """Code for another process: a module of LLVM text, with the constants of the module `data`.
+
+    Raises CompilationFailed.
+    """
+    with _lock:
+        binding = _llvm()
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+        try:
+            found = binding.Target.from_triple(machine.triple)
+        except RuntimeError as error:
+            raise CompilationFailed(f"LLVM has no target {machine.triple}: {error}", text) from None
+        made = (
+            found.create_target_machine(
+                cpu=machine.cpu, features=machine.features, opt=2, codemodel="default",
+                reloc="static" if machine.is_wasm else "pic", abiname=machine.abi,
+            )
+        )  # fmt: skip
+        # the passes have to know the size of pointers
+        head = f'target datalayout = "{made.target_data}"\ntarget triple = "{machine.triple}"\n'
+        return _Compiler(made).written(head + text, head + data if data else "")
+
+
+def optimised_text(text: str, target: Target) -> str:
+    """The module after passes that also share repeated expressions, which kernels do not have."""
+    with _lock:
+        return _compiler(target).shared(text)
+
+
 # --- compiling --------------------------------------------------------------------------------------------
 
 
 class _Compiler:
-    """LLVM's objects for one target.
+    """LLVM's objects for one machine.
 
     The emitter writes explicit vectors, so it needs few passes. They take a fifth of the time of the usual
     pipeline, and the code is as fast.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, machine: Any) -> None:
         binding = _llvm()
-        self.machine = _llvm_target(target).create_target_machine(
-            cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
-        )
+        self.machine = machine
         self._tuning = binding.create_pipeline_tuning_options(speed_level=2)
         self._modules = 0
         self._passes = binding.create_new_module_pass_manager()
@@ -203,6 +266,25 @@ class _Compiler:
         self._modules += 1
         self._passes.run(module, self._builder)
         return module
+
+    def shared(self, text: str) -> str:
+        module = self.optimised(text)
+        passes = _llvm().create_new_module_pass_manager()
+        passes.add_new_gvn_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_aggressive_dce_pass()
+        passes.run(module, self._builder)
+        return str(module)
+
+    def written(self, text: str, data: str) -> WrittenCode:
+        module = self.optimised(text)
+        optimised = str(module)
+        with _without_strength_reduction():
+            assembly = str(self.machine.emit_assembly(module))
+            module = _llvm().parse_assembly(optimised, _llvm().create_context())  # the last one is used up
+            if data:
+                module.link_in(_llvm().parse_assembly(data, module._context))
+            return WrittenCode(text, optimised, assembly, bytes(self.machine.emit_object(module)))
 
     def object_file(self, text: str) -> bytes:
         module = self.optimised(text)
@@ -232,6 +314,8 @@ def _without_strength_reduction() -> Iterator[None]:
 @cache
 def _llvm() -> Any:
     """llvmlite's binding. Before the first kernel it gets this machine's target, and no other."""
+    from llvmlite import binding  # lazy: it loads LLVM, which a graph from the store does not need
+
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
@@ -242,7 +326,7 @@ def _llvm_target(target: Target) -> Any:
 
     A target of another machine serves only to read the code: this process cannot link it.
     """
-    _llvm()
+    binding = _llvm()
     if binding.get_default_triple().split("-")[0] == target.architecture:
         return binding.Target.from_default_triple()
     binding.initialize_all_targets()
@@ -252,7 +336,11 @@ def _llvm_target(target: Target) -> Any:
 
 @cache
 def _compiler(target: Target) -> _Compiler:
-    return _Compiler(target)
+    return _Compiler(
+        _llvm_target(target).create_target_machine(
+            cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
+        )
+    )
 
 
 @cache

@@ -71,6 +71,12 @@ class ObjectCode:
         """The address of a function."""
         return self._begin + self._places[symbol]
 
+    def size(self, symbol: str) -> int:
+        """Bytes from the begin of a function to that of the next, or to the end."""
+        place = self._places[symbol]
+        behind = (other for other in self._places.values() if other > place)
+        return min(behind, default=len(self._memory)) - place
+
 
 def load(object_file: bytes, address_of: Callable[[str], int]) -> ObjectCode | None:
     """The code of an object file. `address_of` has the addresses of functions that are not in it."""

@@ -440,9 +440,6 @@ class Planner:
 
     def write_matmul(self, launch: MatmulLaunch) -> None:
         self.define(launch.output)
-        if launch.bias is not None:
-            head = (SCALAR_TYPES[launch.dtype], self.slots[launch.output], self.slots[launch.bias])
-            self.emit("BIAS", *head, launch.rows, launch.columns, *launch.bias_strides)
         left, right = launch.left, launch.right
         words = (
             SCALAR_TYPES[launch.dtype], right.transposed, left.transposed,
@@ -450,6 +447,7 @@ class Planner:
             self.slots[right.name], self.slots[left.name], self.slots[launch.output],
             double_bits(launch.alpha), double_bits(launch.beta),
             launch.batch, right.step, left.step, launch.rows * launch.columns,
+            -1 if launch.bias is None else self.slots[launch.bias], *launch.bias_strides,
         )  # fmt: skip
         self.emit("GEMM", *words)
         flops = 2 * launch.batch * launch.rows * launch.columns * launch.inner

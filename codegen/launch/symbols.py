@@ -34,13 +34,18 @@ def vector_function(name: str) -> int | None:
     """The address of a Sleef function in libtorch_cpu. None for others: the process exports them itself."""
     if not name.startswith("Sleef_"):
         return None
-    return _address_in_process(getattr(_torch_library(), name))
+    return _address_in_process(torch_function(name))
 
 
 def _address_in_process(function: Any) -> int:
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None  # a function has one
     return address
+
+
+def torch_function(name: str) -> Any:
+    """A C function that libtorch_cpu exports, for a call by ctypes."""
+    return getattr(_torch_library(), name)
 
 
 @cache

@@ -124,7 +124,8 @@ class KernelEmitter:
             place = self.function.temp()
             loaded[name] = self.function.temp()
             self.function.entry.append(f"  {place} = getelementptr {kind}, ptr {array}, i64 {position}")
-            self.function.entry.append(f"  {loaded[name]} = load {kind}, ptr {place}, align 8")
+            align = self.target.pointer_bytes if kind == "ptr" else 8
+            self.function.entry.append(f"  {loaded[name]} = load {kind}, ptr {place}, align {align}")
         return loaded
 
     def _written_buffers(self) -> set[str]:

@@ -147,7 +147,9 @@ class FunctionText:
         self.frames[-1].known = known
         self.start_block(after)
 
-    def loop(self, start: str, stop: str, step: int, frame: Frame, body: Callable[[str], None]) -> list[str]:
+    def loop(
+        self, start: str, stop: str, step: int | str, frame: Frame, body: Callable[[str], None]
+    ) -> list[str]:
         """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`.
 
         The caller emits `frame.pre` and then these lines. The label that is current at the call is the block

@@ -1,13 +1,17 @@
 """Loops that add up many floats.
 
 In:  a loop whose body updates `sum` accumulators of floats.
-Out: the loop in blocks: each block adds to the accumulator's slot, which is then added to a total.
+Out: the loop in a cascade: each run of 16 iterations adds to the accumulator's slot, which is then added to a
+     total; each 16 of these runs have a total of their own, and so on.
 
     for r in 5000: s += x[r]
-    ->  for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total += s;  s = 0
+    ->  for a in 0, 256, ...: {
+            for b in a, a + 16, ... a + 256: { for r in b .. b + 16: s += x[r];  t += s;  s = 0 };
+            u += t;  t = 0 }
+        s = u
 
-The error of one running sum of n terms grows with n. The error of the blocks grows with about n / 128 + 128,
-which is as small as that of eager's cascade.
+The error of one running sum of n terms grows with n. Each level of the cascade adds the error of 16 terms, as
+in eager's cascade.
 """
 
 from __future__ import annotations
@@ -20,7 +24,9 @@ from codegen.llvm.emitter import Emitter
 from codegen.llvm.types import FLOATS
 from codegen.llvm.values import Code
 
-BLOCK = 128  # iterations
+RUN = 16  # terms that are added up in a row
+SHORT = 2 * RUN  # as many make no further level
+LEVELS = 3  # of a loop whose length is not known
 
 Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
 
@@ -51,26 +57,48 @@ def run_summing_loop(
     slots: list[Slot],
     most: int | None = None,
 ) -> None:
-    """As `run_loop`, but in blocks if there are slots and the loop is, or may be, long.
+    """As `run_loop`, but in a cascade if there are slots and the loop is, or may be, long.
 
     `most`: an upper bound of `stop`.
     """
     last = stop if isinstance(stop, int) else most
-    short = isinstance(start, int) and last is not None and (last - start) // step <= 2 * BLOCK
-    if short or not slots:
-        run_loop(emitter, start, stop, step, body)
+    count = (last - start) // step if isinstance(start, int) and last is not None else None
+    _run_cascade(emitter, start, stop, step, body, slots, _levels(count) if slots else 0)
+
+
+def _levels(count: int | None) -> int:
+    """The levels above the runs of a loop of that many iterations."""
+    if count is None:
+        return LEVELS
+    return 0 if count <= SHORT else 1 + _levels(-(-count // RUN))
+
+
+def _run_cascade(
+    emitter: Emitter,
+    start: Bound,
+    stop: Bound,
+    step: int,
+    body: Callable[[str, int], None],
+    slots: list[Slot],
+    levels: int,
+    *,
+    nonempty: bool = False,
+) -> None:
+    if levels == 0:
+        run_loop(emitter, start, stop, step, body, nonempty=nonempty)
         return
     totals = [(dtype, lanes, slot, _total_of(emitter, dtype, lanes, slot)) for dtype, lanes, slot in slots]
+    size = step * RUN**levels
 
-    def block(text: str, offset: int) -> None:
+    def part(text: str, offset: int) -> None:
         code = Code(emitter.function, emitter.target, emitter.function.depth, 1)
-        full = code.binary("add nsw", "i64", text, str(offset + BLOCK * step))
+        full = code.binary("add nsw", "i64", text, str(offset + size))
         end = code.intrinsic("smin", "i64", full, str(stop))
-        run_loop(emitter, text, end, step, body, nonempty=True)
+        _run_cascade(emitter, text, end, step, body, slots, levels - 1, nonempty=True)
         for dtype, lanes, slot, total in totals:
             _move(emitter, dtype, lanes, slot, total)
 
-    run_loop(emitter, start, stop, BLOCK * step, block)
+    run_loop(emitter, start, stop, size, part, nonempty=nonempty)
     for dtype, lanes, slot, total in totals:
         _store(emitter, dtype, lanes, slot, _load(emitter, dtype, lanes, total))
 

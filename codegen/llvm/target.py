@@ -16,8 +16,6 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 
-from llvmlite.binding import get_host_cpu_features
-
 from codegen.kernel.records import dataclass
 from codegen.llvm.types import SIZES
 
@@ -39,6 +37,7 @@ class Target:
     f16c: bool
     avx512: bool
     architecture: str = "x86_64"
+    pointer_bytes: int = 8
 
     @staticmethod
     def level(name: str) -> Target:
@@ -100,11 +99,18 @@ def _missing(level: str, features: Mapping[str, bool]) -> list[str]:
     return [feature for feature in needed if not features.get(feature)]
 
 
+def _host_features() -> Mapping[str, bool]:
+    from llvmlite.binding import get_host_cpu_features  # lazy: it loads LLVM
+
+    found: Mapping[str, bool] = get_host_cpu_features()
+    return found
+
+
 @cache
 def _detect() -> Target:
     if platform.machine() in _ARM:
         return LEVELS["aarch64"]
-    features = get_host_cpu_features()
+    features = _host_features()
     return LEVELS[[name for name in _ADDED if not _missing(name, features)][-1]]
 
 
@@ -116,7 +122,7 @@ def _named(name: str) -> Target:
         raise ValueError(
             f"CAPTURE_CPU={name} is no level of this {best.architecture} processor: use {best.cpu}"
         )
-    if target.architecture == "x86_64" and (missing := _missing(name, get_host_cpu_features())):
+    if target.architecture == "x86_64" and (missing := _missing(name, _host_features())):
         raise ValueError(
             f"CAPTURE_CPU={name} needs instructions that this processor lacks ({', '.join(missing)}): "
             f"unset it or use {best.cpu}, the best level that fits"

@@ -12,7 +12,8 @@ shape: broadcasts are views. Nodes compare by identity; a node that is used twic
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
@@ -243,21 +244,28 @@ class Assignment:
 # --- what definitions are made of -------------------------------------------------------------------------
 
 
+def _with_coordinates(own: str) -> Callable[[Any], tuple[TensorExpr, ...]]:
+    return lambda v: (getattr(v, own), *(c for c in v.coordinates if isinstance(c, TensorExpr)))
+
+
+#: what a definition of the class directly uses; the other classes use nothing
+_CHILDREN: dict[type, Callable[[Any], tuple[TensorExpr, ...]]] = {
+    Map: lambda v: v.args,
+    View: lambda v: (v.base,),
+    Padded: lambda v: (v.base,),
+    Reduce: lambda v: (v.source,),
+    Scan: lambda v: (v.source,),
+    PartSum: lambda v: (v.source,),
+    Checked: lambda v: (v.value, v.condition),
+    Gather: _with_coordinates("base"),
+    Scattered: _with_coordinates("source"),
+}
+
+
 def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
     """The definitions that `value` directly uses."""
-    if isinstance(value, Map):
-        return value.args
-    if isinstance(value, (View, Padded)):
-        return (value.base,)
-    if isinstance(value, (Reduce, Scan, PartSum)):
-        return (value.source,)
-    if isinstance(value, Checked):
-        return (value.value, value.condition)
-    if isinstance(value, Gather):
-        return (value.base, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
-    if isinstance(value, Scattered):
-        return (value.source, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
-    return ()
+    used = _CHILDREN.get(type(value))
+    return used(value) if used is not None else ()
 
 
 def topological(values: list[TensorExpr]) -> list[TensorExpr]:

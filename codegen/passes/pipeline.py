@@ -38,6 +38,7 @@ from codegen.passes.group.roots import definitions, find_roots
 from codegen.passes.loops.schedule import schedule
 from codegen.passes.loops.short_sizes import open_draft
 from codegen.passes.state import State
+from codegen.passes.steps.origins import Origins
 from codegen.passes.steps.placed_kernels import ordered_steps
 from codegen.passes.steps.versions import name_inputs
 from codegen.passes.verify import verify_state
@@ -133,11 +134,12 @@ def _keep_for_short_sizes(state: State) -> None:
 
 
 def _schedule(state: State) -> None:
-    for draft, opened in zip(state.drafts, state.open, strict=True):
+    origins = Origins(state.lowering.values, state.roots)
+    for group, draft, opened in zip(state.groups, state.drafts, state.open, strict=True):
         kernel = schedule(draft)
         state.program.buffers |= draft.scratch_buffers()
         names, sizes = tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
-        state.kernels.append(KernelStep(kernel, names, sizes, opened))
+        state.kernels.append(KernelStep(kernel, names, sizes, opened, origins.of(group)))
 
 
 def _check_arithmetic(state: State) -> None:

@@ -43,6 +43,7 @@ from codegen.rewrite import (  # noqa: F401 (each enters its rows)
     own_gradients,
     pairs,
     pooling,
+    primitives,
     products,
     resampling,
     search,

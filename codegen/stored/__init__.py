@@ -15,6 +15,8 @@ Out: `compile_graph(gm, inputs, store=store)`: what `compile_fx` gives. Where th
   versions). Its digest is the key. None: such a graph is not stored, which is always allowed.
 - `state.py`, `inputs.py`, `modules.py`, `names.py`: its four parts, each as plain data.
 - `graphs.py`, `plans.py`, `training.py`: the compiled graph as plain data, and back.
+- `layouts.py`, `examples.py`, `sizes.py`: graphs that are compiled for all sizes at once.
+- `floats.py`: graphs that are compiled for each value of a float.
 - `values.py`, `container.py`: plain data as bytes. Reading executes nothing; machine code is linked only.
 
 A damaged or foreign file raises `Malformed` (`values.py`) in `from_data`, and is a miss for the others. Rare

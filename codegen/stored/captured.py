@@ -19,6 +19,7 @@ from torch import fx
 
 from codegen.kernel.records import dataclass
 from codegen.stored.inputs import inputs_data
+from codegen.stored.layouts import layouts_data
 from codegen.stored.modules import module_data
 from codegen.stored.names import NotStored
 from codegen.stored.state import state, versions
@@ -28,16 +29,26 @@ log = logging.getLogger("capture.codegen")
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """`module`, `inputs` and `state` are plain data (modules.py, inputs.py, state.py)."""
+    """`module`, `inputs`, `state` and `layouts` are plain data (modules.py, inputs.py, state.py, layouts.py).
+
+    `layouts`: the symbolic sizes of a graph that is compiled for all of them; None for other graphs.
+    """
 
     module: Any
     inputs: Any
     state: Any
     kernels: bool
+    layouts: Any = None
 
     @property
     def data(self) -> dict[str, Any]:
-        return {"module": self.module, "inputs": self.inputs, "state": self.state, "kernels": self.kernels}
+        return {
+            "module": self.module,
+            "inputs": self.inputs,
+            "state": self.state,
+            "kernels": self.kernels,
+            "layouts": self.layouts,
+        }
 
     @property
     def key(self) -> str:
@@ -46,12 +57,19 @@ class Captured:
 
 
 def captured(
-    gm: fx.GraphModule, inputs: Sequence[Any], *, kernels: bool = True, frozen: frozenset[int] = frozenset()
+    gm: fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    kernels: bool = True,
+    frozen: frozenset[int] = frozenset(),
+    for_sizes: bool = False,
 ) -> Captured | None:
+    """None where the graph is not stored. `for_sizes`: it is compiled for all sizes at once."""
     try:
         if frozen:
             raise NotStored("constant inputs")
-        return Captured(module_data(gm), inputs_data(inputs), state(), kernels)
+        layouts = layouts_data(gm) if for_sizes else None
+        return Captured(module_data(gm), inputs_data(inputs), state(), kernels, layouts)
     except NotStored as reason:
         log.debug("a graph is not kept for the next process: %s", reason)
         return None

@@ -15,13 +15,18 @@ from typing import Any, Protocol
 
 from torch import fx
 
+from codegen.kernel import events
 from codegen.kernel.graph_module import GraphModule
+from codegen.launch import own_product
 from codegen.launch.compiled import TEXTS
 from codegen.stored.captured import Captured, captured
+from codegen.stored.floats import ForFloats
 from codegen.stored.graphs import add_backward, captured_of, from_data, to_data
 from codegen.stored.modules import module_of
 from codegen.stored.names import Malformed, NotStored
+from codegen.stored.sizes import KeptSizes
 from codegen.stored.state import state, versions
+from codegen.trace.autocast import SizedWithoutAutocast
 
 log = logging.getLogger("capture.cache")
 
@@ -60,6 +65,38 @@ def compile_graph(
     return found
 
 
+def compile_sizes(gm: fx.GraphModule, inputs: Sequence[Any], *, store: Store | None = None) -> Any:
+    """As `codegen.compile_fx.compile_for_sizes`. What the store has of it is a `StoredSizes`."""
+    known = captured(gm, inputs, for_sizes=True) if store is not None and is_used() else None
+    if known is None or store is None:
+        return compile_sizes_anew(gm, inputs, store)
+    versions(store)
+    key = known.key
+    found = read(key, store, lambda: gm)
+    if found is not None:
+        return found
+    symbolic = compile_sizes_anew(gm, inputs, store)
+    if isinstance(symbolic, SizedWithoutAutocast):
+        symbolic.graph = KeptSizes(symbolic.graph, lambda _: keep(symbolic, known, key, store))
+        return symbolic
+    return KeptSizes(symbolic, lambda kept: keep(kept, known, key, store))
+
+
+def keep_floats(floats: ForFloats, inputs: Sequence[Any], store: Store | None) -> None:
+    """Put a graph for each value of some floats into the store, if it can be there."""
+    module = floats.module()
+    known = captured(module, inputs) if store is not None and is_used() else None
+    if known is not None and store is not None:
+        versions(store)
+        keep(floats, known, f"floats {known.key}", store)
+
+
+def compile_sizes_anew(gm: fx.GraphModule, inputs: Sequence[Any], store: Any) -> Any:
+    from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
+
+    return compile_for_sizes(gm, inputs, store=store)
+
+
 def compile_anew(
     gm: fx.GraphModule, inputs: Sequence[Any], store: Any, kernels: bool, frozen: frozenset[int]
 ) -> Any:
@@ -70,8 +107,10 @@ def compile_anew(
 
 def is_used() -> bool:
     """Whether graphs may come from the store."""
-    return enabled and not any(
-        logging.getLogger(f"capture.{name}").isEnabledFor(logging.DEBUG) for name in SHOWN
+    return (
+        enabled
+        and not events.compiles_all
+        and not any(logging.getLogger(f"capture.{name}").isEnabledFor(logging.DEBUG) for name in SHOWN)
     )
 
 
@@ -105,13 +144,14 @@ def read(
     try:
         if check_state and captured_of(data)["state"] != state():
             return None
-        found = from_data(data, module, store)
+        found = from_data(data, module, store, lambda other, known: keep(other, known, key, store))
     except NotStored:
         return None
     except Malformed as damage:
         log.warning("the compiled graph %s is not used: %s; it is compiled again", key[:16], damage)
         return None
     remember(found, key, store)
+    own_product.restore(store, versions())
     return found
 
 
@@ -120,6 +160,7 @@ def keep(compiled: Any, known: Captured, key: str, store: Store) -> None:
     if data is not None:
         store.put(parts_of(key), data, KIND)
         remember(compiled, key, store)
+        own_product.keep(store, versions())
 
 
 def remember(compiled: Any, key: str, store: Store) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import fx
@@ -21,10 +21,13 @@ from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.launch.compiled import CompiledGraph, EagerFallback, EagerGraph, InInferenceMode
 from codegen.stored import container
 from codegen.stored.captured import Captured
+from codegen.stored.floats import ForFloats, floats_data, floats_of
 from codegen.stored.inputs import stand_ins
+from codegen.stored.layouts import with_examples
 from codegen.stored.modules import module_of
 from codegen.stored.names import Malformed, NotStored
 from codegen.stored.plans import plan_data, plan_of
+from codegen.stored.sizes import KeptSizes, StoredSizes, sizes_data
 from codegen.stored.state import restored
 from codegen.stored.training import backward_data, training_data, training_of, views_data, views_of
 from codegen.stored.values import Reader, Writer
@@ -42,8 +45,16 @@ DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, Overflow
 class Origin:
     """The captured graph of stored data. Its module is made when it is first needed."""
 
-    def __init__(self, data: dict[str, Any], module: Callable[[], fx.GraphModule] | None, store: Any) -> None:
+    def __init__(
+        self,
+        data: dict[str, Any],
+        module: Callable[[], fx.GraphModule] | None,
+        store: Any,
+        keep: Callable[[Any, Captured], None],
+    ) -> None:
+        self.data = data
         self.store = store
+        self.keep = keep
         self.inputs = data["inputs"]
         self.state = data["state"]
         self.kernels = data["kernels"]
@@ -52,6 +63,22 @@ class Origin:
     @functools.cached_property
     def module(self) -> fx.GraphModule:
         return self._module()
+
+    def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
+        """The graph, compiled for all sizes, with plans for these ints."""
+        from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
+
+        inputs = stand_ins(self.inputs)
+        with restored(self.state):
+            module = with_examples(module_of(self.data["module"]), self.data["layouts"], inputs)
+            symbolic = compile_for_sizes(module, inputs, store=self.store)
+        if isinstance(symbolic, autocast.SizedWithoutAutocast):  # the caller has its own
+            symbolic = symbolic.graph
+        return None if symbolic is None else KeptSizes(symbolic, self._keep_sizes, keys)
+
+    def _keep_sizes(self, kept: KeptSizes) -> None:
+        whole = autocast.SizedWithoutAutocast(kept) if self.state["autocast"][0] else kept
+        self.keep(whole, Captured(**self.data))
 
     def backward_again(self) -> list[SegmentBackward]:
         """The segments of the backward, from the module."""
@@ -106,14 +133,20 @@ def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
 # --- from data --------------------------------------------------------------------------------------------
 
 
-def from_data(data: bytes, module: Callable[[], fx.GraphModule] | None = None, store: Any = None) -> Any:
+def from_data(
+    data: bytes,
+    module: Callable[[], fx.GraphModule] | None = None,
+    store: Any = None,
+    keep: Callable[[Any, Captured], None] = lambda compiled, captured: None,
+) -> Any:
     """The callable. `module` gives the captured graph; without it, the graph is made from the data.
 
-    `store`: for machine code that is compiled later. Raises Malformed.
+    `store`: for machine code that is compiled later. `keep` stores the graph again when there is more of it.
+    Raises Malformed.
     """
     content, blobs = container.unpack(data)
     try:
-        origin = Origin(content["captured"], module, store)
+        origin = Origin(content["captured"], module, store, keep)
         return graph_of(content["graph"], Reader(blobs), origin)
     except DAMAGES as error:
         raise Malformed(f"the graph is damaged: {type(error).__name__}: {error}") from error
@@ -144,6 +177,14 @@ def views_graph_of(content: Any, reader: Reader, origin: Origin) -> ViewsGraph:
     return views_of(content, reader, origin.fallback)
 
 
+def stored_sizes_of(content: Any, reader: Reader, origin: Origin) -> StoredSizes:
+    return StoredSizes(content, reader, origin)
+
+
+def stored_floats_of(content: Any, _: Reader, origin: Origin) -> ForFloats:
+    return floats_of(content, lambda: origin.module)
+
+
 #: by kind: the class of the callable, how it is written and read
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "native": (CompiledGraph, plan_data, native_of),
@@ -152,6 +193,13 @@ KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "views": (ViewsGraph, views_data, views_graph_of),
     "under_grad_mode": (UnderGradMode, around_data, around(UnderGradMode)),
     "without_autocast": (autocast.WithoutAutocast, around_data, around(autocast.WithoutAutocast)),
+    "floats": (ForFloats, floats_data, stored_floats_of),
+    "sizes": (KeptSizes, sizes_data, stored_sizes_of),
+    "sizes_without_autocast": (
+        autocast.SizedWithoutAutocast,
+        around_data,
+        around(autocast.SizedWithoutAutocast),
+    ),
     "in_inference_mode": (InInferenceMode, around_data, around(InInferenceMode)),
 }
 

@@ -10,6 +10,7 @@ Out: its name, if whoever reads the name later finds the same object, and nobody
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import types
 from typing import Any
@@ -63,6 +64,19 @@ def spaces_of(value: Any) -> tuple[str, ...]:
         return own
     base = getattr(value, "__objclass__", None)
     return (*own, *(() if base is None else (base.__module__,)), *SPACES)
+
+
+def contents_of(function: types.FunctionType) -> str:
+    """A checksum of what a program could change in a function of torch without putting another in its place.
+
+    Raises NotStored.
+    """
+    code = function.__code__
+    defaults = (function.__defaults__, function.__kwdefaults__)
+    parts = (code.co_code, repr(code.co_names).encode(), repr(defaults).encode())
+    if " at 0x" in repr(defaults):
+        raise NotStored(f"the defaults of {function.__qualname__} are objects of this process")
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 def find(space: str, path: str) -> Any:

@@ -19,7 +19,7 @@ import _capture
 import torch
 
 from codegen.kernel.program import ExternStep
-from codegen.launch import object_code
+from codegen.launch import object_code, own_product
 from codegen.launch.compiled import CompiledGraph, Counts, calibrate
 from codegen.launch.direct_calls import callable_of
 from codegen.launch.levels import host_level
@@ -120,7 +120,7 @@ def kernel_addresses(words: bytes) -> Iterator[tuple[int, int]]:
 
 def plan_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] | None) -> StoredGraph:
     """Raises Malformed."""
-    codes = [code_of(reader.read({"bytes": place})) for place in data["code"]]
+    codes = [code_at(place, reader) for place in data["code"]]
     words = bytearray(reader.read({"bytes": data["words"]}))
     for place, number, symbol in data["kernels"]:
         struct.pack_into("q", words, WORD * place, codes[number][symbol])
@@ -130,9 +130,18 @@ def plan_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] |
     graph.codes = codes
     graph.views = reader.read(data["views"])
     graph.extern_calls, graph.native_calls = data["extern_calls"], data["native_calls"]
+    own_product.state.wanted |= bool(graph.native_calls)
     graph.counts = Counts(*data["counts"])
     graph.may_fail = data["may_fail"]
     return graph
+
+
+def code_at(place: int, reader: Reader) -> object_code.ObjectCode:
+    """Plans of one file share their machine code."""
+    if place not in reader.made:
+        reader.made[place] = code_of(reader.read({"bytes": place}))
+    code: object_code.ObjectCode = reader.made[place]
+    return code
 
 
 def code_of(file: bytes) -> object_code.ObjectCode:

@@ -12,6 +12,7 @@ Bytes are in a list of their own: the JSON has their position.
 from __future__ import annotations
 
 import struct
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.blobs: list[bytes] = []
+        self._places: dict[bytes, int] = {}
 
     def write(self, value: Any) -> Any:
         """Raises NotStored."""
@@ -41,11 +43,18 @@ class Writer:
 
     def other(self, value: Any) -> Any:
         """What the table does not have: functions and classes by name."""
-        return {"named": list(names.name_of(value))}
+        name = names.name_of(value)
+        if isinstance(value, types.FunctionType):
+            return {"function": [*name, names.contents_of(value)]}
+        return {"named": list(name)}
 
     def blob(self, data: bytes) -> int:
-        self.blobs.append(data)
-        return len(self.blobs) - 1
+        """The place of these bytes. Equal ones are stored once: plans for several sizes share their code."""
+        place = self._places.get(data)
+        if place is None:
+            place = self._places[data] = len(self.blobs)
+            self.blobs.append(data)
+        return place
 
 
 class Reader:
@@ -53,6 +62,7 @@ class Reader:
 
     def __init__(self, blobs: list[bytes]) -> None:
         self.blobs = blobs
+        self.made: dict[int, Any] = {}  # what was made of bytes, by their place
 
     def read(self, data: Any) -> Any:
         if data is None or type(data) in (bool, int, str):
@@ -172,6 +182,14 @@ def read_bytes(reader: Reader, place: Any) -> bytes:
     return reader.blobs[place]
 
 
+def read_function(_: Reader, content: Any) -> Any:
+    *name, contents = items_of(content)
+    found = names.object_named(*two_texts(name))
+    if not isinstance(found, types.FunctionType) or names.contents_of(found) != contents:
+        raise Malformed(f"{'.'.join(name)} is another function")
+    return found
+
+
 def no_content(_: Reader, content: Any) -> Any:
     return Ellipsis
 
@@ -198,6 +216,7 @@ READERS: dict[str, Read] = {
     "device": read_device,
     "operator": lambda _, content: names.operator_named(*two_texts(content)),
     "named": lambda _, content: names.object_named(*two_texts(content)),
+    "function": read_function,
     **{name: read_constant(name) for name in CONSTANTS},
 }
 

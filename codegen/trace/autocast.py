@@ -66,6 +66,8 @@ class SizedWithoutAutocast:
     It keeps its own templates, because each graph that a template makes has to be wrapped.
     """
 
+    stored_key: str | None = None
+
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.templates: list[Any] = []

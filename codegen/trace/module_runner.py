@@ -113,13 +113,15 @@ class ModuleRunner:
             if "checked_outside" in node.meta:  # an assertion whose condition is a result of the graph
                 values[node] = None
             elif node.op in ("call_function", "call_method", "call_module"):
+                self.recorder.origins.begin(node.name)
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-                self.recorder.under_autocast = autocast.is_on()
+                self.recorder.under_autocast, self.recorder.caller = autocast.is_on(), node
                 versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)
                 if versions is not None and versions == self.versions(kwargs["out"]):
                     values[node] = self.write_out(node, args, kwargs)
             elif node.op == "output":
+                self.recorder.origins.end()
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
         raise TypeError("the graph has no output node")

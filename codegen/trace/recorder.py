@@ -34,6 +34,7 @@ from codegen.trace.behaviour import (
 from codegen.trace.draws import draw
 from codegen.trace.functionalise import Memories, Memory, Tracked, ViewCall, item_of
 from codegen.trace.nodes import as_argument
+from codegen.trace.sources import Sources
 from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes, check_overlap
 
 aten = torch.ops.aten
@@ -59,7 +60,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.mode = mode
         self.root = torch.nn.Module()
-        self.graph = Graph(self.root)  # type: ignore[arg-type]  # any module will do
+        self.graph = Graph(self.root)
         self.memories = Memories(self.emit)
         #: id of a tensor -> its record, which keeps the tensor alive, so that the id is not reused
         self.tracked: dict[int, Tracked] = {}
@@ -67,8 +68,12 @@ class Recorder(TorchDispatchMode):
         self.holders: dict[int, list[fx.Node]] = {}
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
+        self.origins = Sources()
         #: whether the call was made under autocast; inside of the call torch reports that it is off
         self.under_autocast = False
+        #: the node of the module that is called now, and by node of the graph: the call that made it
+        self.caller: fx.Node | None = None
+        self.sources: dict[fx.Node, fx.Node | None] = {}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -128,7 +133,9 @@ class Recorder(TorchDispatchMode):
         if self.mode.shape_env is not None:
             args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
         node = self.graph.create_node("call_function", func, args, kwargs)
+        self.sources[node] = self.caller
         self.set_value(node, value)
+        self.origins.mark(node)
         return node
 
     def set_value(self, node: fx.Node, value: Any) -> None:
@@ -145,9 +152,9 @@ class Recorder(TorchDispatchMode):
             return self.mode.device_of(args[0])
         if not isinstance(func, OpOverload):
             raise UntraceableError(f"a call of {func}, which is not an ATen operator")
-        if func in CASTS_INSIDE and self.under_autocast:
+        if self.under_autocast and func in CASTS_INSIDE:
             raise UntraceableError(f"a call of {func} under autocast: its kernel casts inside")
-        if func in NOT_DETERMINISTIC and torch._C._get_deterministic_algorithms():
+        if torch._C._get_deterministic_algorithms() and func in NOT_DETERMINISTIC:
             raise UntraceableError(f"a call of {func} under deterministic algorithms")
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):

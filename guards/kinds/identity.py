@@ -18,6 +18,12 @@ from guards.sources import Source
 from guards.values import ObjectRef
 
 
+def another(seen: ObjectRef, value: Any) -> str:
+    """The text of an object that is not the one seen, also where both have one text."""
+    text = safe_repr(value)
+    return f"another {text.removeprefix('a ')}" if text == seen.text else text
+
+
 class ExactTypeGuard(PlaceGuard):
     """The value has exactly this type."""
 
@@ -39,7 +45,7 @@ class ExactTypeGuard(PlaceGuard):
         return f"type({self.source.text}) is {self.payload.text}"
 
     def found_text(self, value: Any) -> str:
-        return safe_repr(type(value))
+        return another(self.payload, type(value))
 
 
 class IdentityGuard(PlaceGuard):
@@ -61,6 +67,9 @@ class IdentityGuard(PlaceGuard):
     @property
     def text(self) -> str:
         return f"{self.source.text} is {self.payload.text}"
+
+    def found_text(self, value: Any) -> str:
+        return another(self.payload, value)
 
 
 class SameObjectGuard(Guard):

@@ -19,7 +19,7 @@ from guards import conditions
 from guards.conditions import INT64, ShapeExpression, ShapeOverflow, float_bits
 from guards.encoder import Encoder
 from guards.guard import Guard
-from guards.properties.tensor import free_strides
+from guards.properties.tensor import extent_inside, free_strides
 from guards.sources import FloatSource, Source
 
 
@@ -63,6 +63,13 @@ def _is_number_of(source: Source, value: Any) -> bool:
 def _operator_numbers() -> dict[str, int]:
     """The number of each operator in a guard program, as the extension tells it."""
     return {name.lower(): number for number, (name, _) in enumerate(_capture.shape_operators)}
+
+
+def open_stride_guard(source: Source, tensor: torch.Tensor, dim: int) -> ShapeGuard:
+    """The condition for an open stride: the parts of the tensor along the dim do not overlap."""
+    extent = extent_inside(tensor, dim)
+    assert extent is not None
+    return ShapeGuard.of(conditions.apply("le", conditions.constant(extent), conditions.stride(source, dim)))
 
 
 def dynamic_stride_guards(

@@ -3,7 +3,7 @@
 In:  the state at the moment of the call.
 Out: `GlobalStateGuard`.
 
-    with torch.no_grad(): GlobalStateGuard.of()   ->   global state: grad_mode=0, ...
+    with torch.no_grad(): GlobalStateGuard.of()   ->   global state of torch: grad mode off, ...
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from guards.encoder import Encoder
 from guards.guard import Guard, Stage
 from guards.namespace import FrameNamespace
 from guards.properties.global_state import GlobalState, read_global_state
+from guards.properties.state_text import fields_text, state_text
 from guards.sources import GlobalStateSource
 
 
@@ -42,11 +43,9 @@ class GlobalStateGuard(Guard):
 
     @property
     def text(self) -> str:
-        fields = self.payload._asdict().items()
-        return "global state: " + ", ".join(f"{name}={value}" for name, value in fields)
+        return f"{self.source.text}: {state_text(self.payload)}"
 
     def failure(self, frame: FrameNamespace) -> tuple[str, str]:
         old, new = self.payload, read_global_state()
         changed = [name for name, a, b in zip(old._fields, old, new) if a != b]
-        before = ", ".join(f"{name}={getattr(old, name)}" for name in changed)
-        return before, ", ".join(f"{name}={getattr(new, name)}" for name in changed)
+        return fields_text(old, changed), fields_text(new, changed)

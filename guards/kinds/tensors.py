@@ -29,6 +29,7 @@ class TensorGuard(PlaceGuard):
 
     The sizes of `dynamic_dims` are free. The strides that depend on them are free too: these are the strides
     of every dim outside of them in memory (`guards.kinds.sizes.dynamic_stride_guards` checks them).
+    The stride of the dim `open_stride` is free as well (`guards.kinds.sizes.open_stride_guard`).
     `check_leaf` adds `is_leaf`, which matters where the graph writes to the tensor in place.
     """
 
@@ -46,8 +47,10 @@ class TensorGuard(PlaceGuard):
         *,
         check_leaf: bool = False,
         strides: bool = True,
+        open_stride: int | None = None,
     ) -> TensorGuard:
-        return cls((source,), TensorProperties.of(tensor, tuple(dynamic_dims), check_leaf, strides))
+        dims = tuple(dynamic_dims)
+        return cls((source,), TensorProperties.of(tensor, dims, check_leaf, strides, open_stride))
 
     def holds_for(self, value: Any) -> bool:
         return self.payload.mismatch(value) is None

@@ -69,8 +69,11 @@ class TensorProperties:
         dynamic_dims: tuple[int, ...] = (),
         check_leaf: bool = False,
         strides: bool = True,
+        open_stride: int | None = None,
     ) -> TensorProperties:
-        """The properties, read past `__torch_function__` and the properties of a subclass."""
+        """The properties, read past `__torch_function__` and the properties of a subclass. The stride of the
+        dim `open_stride` is free.
+        """
         with torch._C.DisableTorchFunctionSubclass():
             kind, keys = type(tensor), torch._C._dispatch_keys(tensor)
             is_leaf = torch.Tensor.is_leaf.__get__(tensor)  # type: ignore[attr-defined]
@@ -88,7 +91,7 @@ class TensorProperties:
                 requires_grad=tensor.requires_grad,
                 is_leaf=is_leaf if check_leaf else None,
                 sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
-                strides=_fixed_strides(sizes, tensor.stride(), dynamic) if has_strides else None,
+                strides=_fixed_strides(tensor.stride(), dynamic, open_stride) if has_strides else None,
             )
 
     def mismatch(self, value: Any) -> str | None:
@@ -99,7 +102,8 @@ class TensorProperties:
         for name in ("dtype", "device", "layout", "dispatch_keys", "requires_grad", "is_leaf"):
             old, new = getattr(self, name), getattr(seen, name)
             if old != new:
-                return f"{name} {new}, was {old}"
+                text = keys_text if name == "dispatch_keys" else str
+                return f"{name.replace('_', ' ')} {text(new)}, was {text(old)}"
         for name in ("sizes", "strides"):
             old, new = getattr(self, name), getattr(seen, name)
             if old is not None and not _fits(old, new):
@@ -122,6 +126,10 @@ class TensorProperties:
         return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{grad}{leaf}"
 
 
+def keys_text(keys: int) -> str:
+    return str(torch._C.DispatchKeySet.from_raw_repr(keys)).removeprefix("DispatchKeySet")
+
+
 def hides_properties(tensor: torch.Tensor) -> bool:
     """Whether attributes of the tensor may be the user's own. The plain tensor on its memory has those of
     torch.
@@ -135,11 +143,14 @@ def hides_properties(tensor: torch.Tensor) -> bool:
 
 
 def _fixed_strides(
-    sizes: tuple[int, ...], strides: tuple[int, ...], dynamic: set[int]
+    strides: tuple[int, ...], dynamic: set[int], open_stride: int | None
 ) -> tuple[int | None, ...]:
     """The strides that do not change with a dynamic size: no stride of a dynamic dim is smaller."""
     limit = min((strides[dim] for dim in dynamic), default=None)
-    return tuple(stride if limit is None or stride <= limit else None for stride in strides)
+    return tuple(
+        stride if (limit is None or stride <= limit) and dim != open_stride else None
+        for dim, stride in enumerate(strides)
+    )
 
 
 def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
@@ -153,6 +164,14 @@ def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int,
         d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
     ]
     return {dim: _dim_inside(sizes, strides, dim) for dim in free}
+
+
+def extent_inside(tensor: torch.Tensor, dim: int) -> int | None:
+    """How many elements of memory an index of this dim spans, if the dim alone has the largest stride."""
+    sizes, strides = tuple(tensor.shape), tensor.stride()
+    others = [(size - 1) * stride for d, (size, stride) in enumerate(zip(sizes, strides)) if d != dim]
+    largest = all(stride < strides[dim] for d, stride in enumerate(strides) if d != dim)
+    return 1 + sum(others) if largest else None
 
 
 def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:

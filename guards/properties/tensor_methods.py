@@ -36,13 +36,8 @@ _SPECIAL = (
 MISSING = ...
 
 
-def _lookup(cls: type, name: str) -> Any:
-    """The entry that Python finds in the class. No descriptor is called."""
-    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
-
-
 def _contents(cls: type) -> dict[str, Any]:
-    """The entries of all names."""
+    """The entries that Python finds in the class, of all names. No descriptor is called."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         found.update(vars(base))
@@ -77,13 +72,15 @@ class _Look:
 _last = _Look()
 
 
+def _differs(row: tuple[type, dict[str, Any]]) -> bool:
+    cls, pristine = row
+    contents = _contents(cls)
+    return not all(map(operator.is_, (contents.get(name, MISSING) for name in pristine), pristine.values()))
+
+
 def methods_are_replaced() -> bool:
     contents = tuple(part for cls in PRISTINE for entry in vars(cls).items() for part in entry)
     if len(contents) != len(_last.contents) or not all(map(operator.is_, contents, _last.contents)):
         _last.contents = contents
-        _last.replaced = any(
-            _lookup(cls, name) is not value
-            for cls, names in PRISTINE.items()
-            for name, value in names.items()
-        )
+        _last.replaced = any(map(_differs, PRISTINE.items()))
     return _last.replaced

@@ -11,7 +11,8 @@ enum {
     CODE_SKIPPED = 1, /* never call back, never run entries: skip_code */
     CODE_RESUME =
         2, /* the code of a resume function: it returns its Continuation to the loop that called it */
-    CODE_OUTPUT = 4, /* the code of an entry: the default evaluator runs it */
+    CODE_OUTPUT = 4,   /* the code of an entry: the default evaluator runs it */
+    CODE_BACKWARD = 8, /* it computes gradients: see KIND_BACKWARD */
 };
 
 /* What Python has to run before a frame is worth a capture depends on the kind of its code (patience.c). */
@@ -24,14 +25,23 @@ enum CodeKind {
     KIND_ASK,      /* the callback decides at the first frame */
     KIND_ONCE,     /* never, and nothing below it: it runs once in a program, or its graph did not pay */
     KIND_LEFT,     /* its capture did not pay; that of its callees may */
-    KIND_LAST = KIND_LEFT,
+    KIND_STORED,   /* an earlier process has made its entry: the callback looks it up at the first frame */
+    KIND_DOUBTED,  /* the same, but the entry did not pay there: it is looked up when it can be tried */
+    KIND_BACKWARD, /* it computes gradients; the callback decides at the first frame */
+    KIND_LAST = KIND_BACKWARD,
 };
+
+static inline int is_looked_up(enum CodeKind kind)
+{
+    return kind == KIND_STORED || kind == KIND_DOUBTED;
+}
 
 /* The frames of a code object that Python ran while no entry fitted. */
 typedef struct {
     enum CodeKind kind;
     Py_ssize_t runs;
-    long long ns;    /* without captures and entries below them */
+    int glances;     /* of the Patience at the arguments */
+    long long ns;    /* without captures and entries below them; with the share of a backward behind them */
     long long units; /* code units of the frames, and of all frames below them that Python ran */
     Timing whole;    /* without captures; without the first run, which pays for what is lazy below it */
 } ColdRuns;

@@ -24,6 +24,7 @@
 #include "frame/patience.h"
 #include "frame/pyversion.h"
 #include "frame/thread_hook.h"
+#include "frame/worked_time.h"
 
 /* The user's recursion limit must not stop the compilation of a frame deep in a recursion. */
 enum { CALLBACK_RECURSION_ROOM = 2000 };
@@ -147,6 +148,7 @@ static PyObject *run_graph(PyThreadState *tstate, InterpreterFrame *frame, Threa
 static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry,
                            PyObject *const *slots, unsigned marks)
 {
+    hook->entries += entry->graph != NULL || entry->code != NULL;
     if (entry->graph != NULL) {
         return run_graph(tstate, frame, hook, entry, slots);
     }
@@ -162,7 +164,7 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
 static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook,
                               const FrameState *state)
 {
-    const long long away = hook->away_ns, started = now_ns();
+    const long long away = hook->away_ns, started = worked_ns();
     hook->suspended++;
     thread_add_recursion_room(tstate, CALLBACK_RECURSION_ROOM);
     PyObject *callback = Py_NewRef(hook->callback);
@@ -172,7 +174,7 @@ static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadH
     Py_DECREF(callback);
     thread_add_recursion_room(tstate, -CALLBACK_RECURSION_ROOM);
     hook->suspended--;
-    const long long elapsed = now_ns() - started;
+    const long long elapsed = worked_ns() - started;
     hook->capture_ns += elapsed;
     hook->away_ns = away + elapsed;
     return answer;
@@ -201,11 +203,20 @@ static PyObject *run_answer(PyThreadState *tstate, InterpreterFrame *frame, Thre
     return run_entry(tstate, frame, hook, entry, slots, marks);
 }
 
+/* Takes the reference to the answer: an entry. */
+static PyObject *run_checked_answer(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                                    PyObject *answer)
+{
+    PyObject *value =
+        check_answer(answer, frame_code(frame)) < 0 ? NULL : run_answer(tstate, frame, hook, (Entry *)answer);
+    Py_DECREF(answer);
+    return value;
+}
+
 static PyObject *ask_and_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
-    PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    PyObject *answer = ask_callback(tstate, code, hook, &state);
+    PyObject *answer = ask_callback(tstate, frame_code(frame), hook, &state);
     if (answer == NULL) {
         return NULL;
     }
@@ -213,10 +224,54 @@ static PyObject *ask_and_run(PyThreadState *tstate, InterpreterFrame *frame, Thr
         Py_DECREF(answer);
         return eval_default(tstate, frame, 0);
     }
-    PyObject *value =
-        check_answer(answer, code) < 0 ? NULL : run_answer(tstate, frame, hook, (Entry *)answer);
+    return run_checked_answer(tstate, frame, hook, answer);
+}
+
+/* An earlier process may have made an entry for the frame. Where the callback has none, the frame waits as
+ * others do. */
+static PyObject *look_up_and_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                                 CodeState *code_state)
+{
+    const FrameState state = frame_state(frame);
+    PyObject *answer = ask_callback(tstate, frame_code(frame), hook, &state);
+    if (answer == NULL) {
+        return NULL;
+    }
+    if (answer != Py_None) {
+        return run_checked_answer(tstate, frame, hook, answer);
+    }
     Py_DECREF(answer);
-    return value;
+    if (code_state->marks & CODE_SKIPPED) {
+        return eval_default(tstate, frame, 0);
+    }
+    code_state->cold.kind = KIND_UNKNOWN; /* the next frame asks for it once more */
+    return patience_run_cold(tstate, frame, hook, code_state);
+}
+
+/* Shows the arguments of the frame to the Patience. 0, or -1 with an exception. */
+static int glance_at(PyObject *glance, PyCodeObject *code, InterpreterFrame *frame, ThreadHook *hook)
+{
+    const FrameState state = frame_state(frame);
+    const long long started = worked_ns();
+    hook->suspended++;
+    Py_INCREF(glance);
+    PyObject *snapshot = frame_snapshot(code, &state, PyTuple_New(0));
+    PyObject *answer = snapshot == NULL ? NULL : PyObject_CallOneArg(glance, snapshot);
+    Py_XDECREF(snapshot);
+    Py_XDECREF(answer);
+    Py_DECREF(glance);
+    hook->suspended--;
+    hook->away_ns += worked_ns() - started;
+    return answer == NULL ? -1 : 0;
+}
+
+static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
+{
+    PyObject *glance = patience_glance(hook->callback, state);
+    if (glance != NULL && glance_at(glance, state->code, frame, hook) < 0) {
+        return NULL;
+    }
+    return patience_run_cold(tstate, frame, hook, state);
 }
 
 /* The captures on the way to the value are the price of the code: those of its resume functions, too. */
@@ -225,7 +280,10 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     CodeState *state = ensure_code_state(frame_code(frame));
     const int over = state == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, state);
     if (over <= 0) {
-        return over < 0 ? NULL : patience_run_cold(tstate, frame, hook, state);
+        return over < 0 ? NULL : run_cold(tstate, frame, hook, state);
+    }
+    if (is_looked_up(state->cold.kind)) {
+        return look_up_and_run(tstate, frame, hook, state);
     }
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
@@ -253,9 +311,9 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` and `entry` */
     PyObject *callback = Py_NewRef(hook->callback);
     Py_INCREF(entry);
-    const long long away = hook->away_ns, captures = hook->capture_ns, started = now_ns();
+    const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
-    const long long elapsed = now_ns() - started;
+    const long long elapsed = worked_ns() - started;
     hook->away_ns = away + elapsed;
     const long long own = elapsed - (hook->capture_ns - captures);
     if (value != NULL && is_patience(callback) && patience_try(callback, hook, state, entry, own) < 0) {
@@ -314,6 +372,7 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
     CodeState *state = code_state(frame_code(frame));
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
         hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */
+        hook->backwards += (state->marks & CODE_BACKWARD) != 0;
         return eval_default(tstate, frame, 0);
     }
     if (!frame_is_function_call(frame)) {

@@ -1,5 +1,5 @@
-/* HookedFunction(described, target, callback | None, key, method=None): the result of `capture.compile` for a
- * function.
+/* HookedFunction(described, target, callback | None, key, method=None, in_python=False): the result of
+ * `capture.compile` and `capture.disable` for a function.
  *
  * In:  a Python function with the name, signature and attributes, a target, a callback and a key.
  * Out: a function that looks like the first one. A call runs the target under the callback; then the thread
@@ -11,7 +11,11 @@
  * It is a subtype of Python's functions: it binds as a method, has their attributes, and `isinstance` says
  * so. A call makes no frame, no tuple and no dict of its own. With `method`, a call looks up this method on
  * the class of the target and runs it. With the target None, a call goes to this attribute of its first
- * argument, with the other arguments. */
+ * argument, with the other arguments. With `in_python`, a call runs the function `described`: for the hook
+ * that is written in Python. While a thread has that hook, functions without a callback do so too.
+ *
+ * `when_unused` is called once, if the first calls ran no entry: the user expects a gain that will not come.
+ */
 
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
@@ -24,13 +28,22 @@ typedef struct {
     PyObject *method; /* NULL: the target itself is called */
     PyObject *callback;
     PyObject *key;
-    PyObject *copies; /* NULL or None: it can't be made again. Else capture/hooks/copies.py */
+    PyObject *copies;      /* NULL or None: it can't be made again. Else capture/hooks/copies.py */
+    PyObject *when_unused; /* NULL, or to be called once if the first calls run no entry */
+    int in_python;         /* `described` itself does what has to be done around the target */
+    int unused;            /* calls that ran no entry; all calls so far */
 } HookedFunction;
+
+/* A first call may only prepare the module, and a second one meet a break that a third one does not. */
+enum { CALLS_BEFORE_A_WORD = 3 };
 
 static PyTypeObject HookedFunction_Type;
 
 /* While set, every call of a hooked function runs without a callback. */
 static int run_eagerly;
+
+/* Set while a thread has the hook that is written in Python: only Python code can switch it off. */
+static int python_hook_is_on;
 
 /* The code of the target, if this is a Python function; else NULL. */
 static PyCodeObject *target_code(PyObject *target)
@@ -93,11 +106,37 @@ static PyObject *relay(HookedFunction *self, PyObject *const *args, size_t nargs
     return value;
 }
 
+/* After a call. 0, or -1 with an exception of `when_unused`. */
+static int note_use(HookedFunction *self, int used)
+{
+    if (used) {
+        Py_CLEAR(self->when_unused);
+        return 0;
+    }
+    if (++self->unused < CALLS_BEFORE_A_WORD) {
+        return 0;
+    }
+    PyObject *tell = self->when_unused;
+    self->when_unused = NULL;
+    PyObject *answer = tell == Py_None ? Py_NewRef(tell) : PyObject_CallNoArgs(tell);
+    Py_DECREF(tell);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
+}
+
+static unsigned long long entries_of_thread(void)
+{
+    return thread_hook == NULL ? 0 : thread_hook->entries;
+}
+
 static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
     if (self->target == Py_None && self->method != NULL) {
         return relay(self, args, nargsf, kwnames);
+    }
+    if (self->in_python || (self->callback == NULL && python_hook_is_on)) {
+        return _PyFunction_Vectorcall(object, args, nargsf, kwnames);
     }
     if (is_left_to_python(self)) {
         return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
@@ -108,8 +147,13 @@ static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size
         return NULL;
     }
     PyObject *callback = run_eagerly ? NULL : self->callback, *key = run_eagerly ? NULL : self->key;
+    const unsigned long long before = entries_of_thread();
     PyObject *value = thread_hook_call(callback, key, callable, args, nargsf, kwnames);
     Py_DECREF(callable);
+    const int watched = self->when_unused != NULL && callback != NULL && value != NULL;
+    if (watched && !this_thread_is_followed() && note_use(self, entries_of_thread() != before) < 0) {
+        Py_CLEAR(value);
+    }
     return value;
 }
 
@@ -137,10 +181,11 @@ static void copy_function(PyFunctionObject *to, PyFunctionObject *from)
 
 static PyObject *hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"described", "target", "callback", "key", "method", NULL};
+    static char *names[] = {"described", "target", "callback", "key", "method", "in_python", NULL};
     PyObject *described, *target, *callback, *key, *method = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|U:HookedFunction", names, &PyFunction_Type,
-                                     &described, &target, &callback, &key, &method)) {
+    int in_python = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|Up:HookedFunction", names, &PyFunction_Type,
+                                     &described, &target, &callback, &key, &method, &in_python)) {
         return NULL;
     }
     if (callback != Py_None && !PyCallable_Check(callback)) {
@@ -158,6 +203,9 @@ static PyObject *hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->callback = callback == Py_None ? NULL : Py_NewRef(callback);
     self->key = Py_NewRef(key);
     self->copies = NULL;
+    self->when_unused = NULL;
+    self->unused = 0;
+    self->in_python = in_python;
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -169,6 +217,7 @@ static int hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
     Py_VISIT(self->callback);
     Py_VISIT(self->key);
     Py_VISIT(self->copies);
+    Py_VISIT(self->when_unused);
     return PyFunction_Type.tp_traverse((PyObject *)self, visit, arg);
 }
 
@@ -179,19 +228,21 @@ static int hooked_clear(HookedFunction *self)
     Py_SETREF(self->key, Py_NewRef(Py_None));
     Py_CLEAR(self->callback);
     Py_CLEAR(self->copies);
+    Py_CLEAR(self->when_unused);
     return PyFunction_Type.tp_clear((PyObject *)self);
 }
 
 static void hooked_dealloc(HookedFunction *self)
 {
     PyObject *target = self->target, *method = self->method, *callback = self->callback, *key = self->key;
-    PyObject *copies = self->copies;
+    PyObject *copies = self->copies, *when_unused = self->when_unused;
     PyFunction_Type.tp_dealloc((PyObject *)self);
     Py_DECREF(target);
     Py_XDECREF(method);
     Py_XDECREF(callback);
     Py_DECREF(key);
     Py_XDECREF(copies);
+    Py_XDECREF(when_unused);
 }
 
 static int is_made_again(const HookedFunction *self)
@@ -228,6 +279,8 @@ static PyMethodDef hooked_methods[] = {
 static PyMemberDef hooked_members[] = {
     {"__doc__", T_OBJECT, offsetof(PyFunctionObject, func_doc), 0, NULL},
     {"copies", T_OBJECT, offsetof(HookedFunction, copies), 0, "what copy and pickle ask; None without it"},
+    {"when_unused", T_OBJECT, offsetof(HookedFunction, when_unused), 0,
+     "called once if the first three calls run no entry; None or deleted: nothing is called"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -247,19 +300,31 @@ static PyTypeObject HookedFunction_Type = {
     .tp_members = hooked_members,
 };
 
-static PyObject *set_run_eagerly(PyObject *module, PyObject *flag)
+static PyObject *set_flag(int *wanted, PyObject *flag)
 {
-    const int wanted = PyObject_IsTrue(flag);
-    if (wanted < 0) {
+    const int value = PyObject_IsTrue(flag);
+    if (value < 0) {
         return NULL;
     }
-    run_eagerly = wanted;
+    *wanted = value;
     Py_RETURN_NONE;
+}
+
+static PyObject *set_run_eagerly(PyObject *module, PyObject *flag)
+{
+    return set_flag(&run_eagerly, flag);
+}
+
+static PyObject *set_python_hook(PyObject *module, PyObject *flag)
+{
+    return set_flag(&python_hook_is_on, flag);
 }
 
 static PyMethodDef functions[] = {
     {"run_eagerly", set_run_eagerly, METH_O,
      "run_eagerly(flag): while it is set, calls of hooked functions have no callback."},
+    {"python_hook", set_python_hook, METH_O,
+     "python_hook(flag): while it is set, hooked functions without a callback run as they are described."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -53,9 +53,14 @@ static PyObject *follow_other_tracers(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+int this_thread_is_followed(void)
+{
+    return thread_is_followed(PyThreadState_Get());
+}
+
 static PyObject *is_followed(PyObject *module, PyObject *ignored)
 {
-    return PyBool_FromLong(thread_is_followed(PyThreadState_Get()));
+    return PyBool_FromLong(this_thread_is_followed());
 }
 
 static PyMethodDef functions[] = {

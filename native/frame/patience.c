@@ -6,11 +6,21 @@
  *
  *     a frame that has run once, or for a short time      ->  Python runs it, and the clock runs with it
  *     Python has spent a share of what a capture costs    ->  the callback is asked
+ *     an earlier process has made its entry               ->  the callback is asked at the first frame
+ *
+ * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
+ * frame gets hotter.
  *
  * The cost of a capture grows with the bytecode that it interprets. So the share is a time for each code unit
  * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. What entries ran
  * below it does not count. A frame that no entry of its code fits waits in the same way: another capture has
  * to pay, too.
+ *
+ * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
+ * time of a frame whose result requires one counts with that of the backward behind it.
+ *
+ * In the last half of the wait `glance(frame)` sees the first frames: what differs between them and the
+ * captured one is no constant.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
@@ -18,8 +28,10 @@
 
 #include "frame/patience.h"
 
+#include "frame/worked_time.h"
+#include "tensors/tensor_access.h"
+
 #include <structmember.h>
-#include <time.h>
 
 typedef struct {
     PyObject_HEAD
@@ -27,6 +39,7 @@ typedef struct {
     PyObject *kind; /* kind(code) -> one of enum CodeKind */
     PyObject
         *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
+    PyObject *glance; /* glance(frame); NULL: nothing looks */
     long long unit_ns;
     long long least_ns;
 } Patience;
@@ -35,12 +48,11 @@ typedef struct {
  * runs again. */
 enum { TURNS_OF_A_DRIVER = 4 };
 
-long long now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
+/* The time of a forward and its backward, in forwards. */
+enum { FORWARD_AND_BACKWARD = 3 };
+
+/* The most frames of a code object that are looked at before its capture. */
+enum { MOST_GLANCES = 6 };
 
 /* --- is a frame hot? --------------------------------------------------------------------------------- */
 
@@ -58,6 +70,7 @@ static int set_kind(CodeState *state, PyObject *answer)
         return -1;
     }
     state->cold.kind = (enum CodeKind)kind;
+    state->marks |= kind == KIND_BACKWARD ? CODE_BACKWARD : 0;
     return 0;
 }
 
@@ -107,14 +120,19 @@ void patience_paid(CodeState *state, long long expected, long long paid)
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }
 
+/* The trial of an entry compares with the second run. */
+static int has_run(const Patience *patience, const ColdRuns *cold)
+{
+    return cold->runs >= (patience->judge == NULL ? 1 : 2);
+}
+
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
     if (cold->kind == KIND_NEVER || cold->kind == KIND_ONCE || cold->kind == KIND_LEFT) {
         return 0;
     }
-    const Py_ssize_t wanted = patience->judge == NULL ? 1 : 2; /* the trial compares with the second one */
-    return cold->runs >= wanted && cold->ns >= price(patience, state);
+    return has_run(patience, cold) && cold->ns >= price(patience, state);
 }
 
 /* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
@@ -146,10 +164,28 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
             return failed ? -1 : 0;
         }
     }
-    if (cold->kind == KIND_ASK || ((state->marks & CODE_RESUME) && state->count == 0)) {
+    if (cold->kind == KIND_ASK || cold->kind == KIND_BACKWARD
+        || ((state->marks & CODE_RESUME) && state->count == 0)) {
         return 1;
     }
+    if (is_looked_up(cold->kind)) {
+        return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, cold));
+    }
     return hook->blocking == BLOCKS_NOTHING && is_hot(patience, state) && !caller_is_better(tstate, cold);
+}
+
+PyObject *patience_glance(PyObject *callback, CodeState *state)
+{
+    const Patience *patience = (Patience *)callback;
+    ColdRuns *cold = &state->cold;
+    const int may_be_captured =
+        cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP || cold->kind == KIND_FORWARD;
+    if (patience->glance == NULL || !may_be_captured || cold->runs == 0 || cold->glances == MOST_GLANCES
+        || 2 * cold->ns < price(patience, state)) {
+        return NULL;
+    }
+    cold->glances++;
+    return patience->glance;
 }
 
 /* --- running a cold frame ---------------------------------------------------------------------------- */
@@ -162,6 +198,43 @@ static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
     return kind == KIND_LOOP || kind == KIND_LEFT ? BLOCKS_NOTHING : BLOCKS_CALLEES;
 }
 
+static int requires_grad(PyObject *value)
+{
+    return tensor_check_exact(value) && tensor_requires_grad(value);
+}
+
+/* Whether the value is a tensor with a gradient, or a tuple, list or dict that holds one. */
+static int has_gradient(PyObject *value)
+{
+    PyObject *key, *item;
+    Py_ssize_t place = 0;
+    if (PyDict_Check(value)) {
+        while (PyDict_Next(value, &place, &key, &item)) {
+            if (requires_grad(item)) {
+                return 1;
+            }
+        }
+        return 0;
+    }
+    if (!PyTuple_Check(value) && !PyList_Check(value)) {
+        return requires_grad(value);
+    }
+    for (; place < Py_SIZE(value); place++) {
+        if (requires_grad(PyTuple_Check(value) ? PyTuple_GET_ITEM(value, place)
+                                               : PyList_GET_ITEM(value, place))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a backward may follow that the time of the frame does not have. `backwards`: before the frame. */
+static int waits_for_backward(const ThreadHook *hook, unsigned long long backwards, PyObject *value)
+{
+    return hook->backwards > 0 && hook->backwards == backwards && value != NULL && tensor_access_ready()
+           && has_gradient(value);
+}
+
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                             CodeState *state)
 {
@@ -170,15 +243,17 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
     const long long away = hook->away_ns, captures = hook->capture_ns;
+    const unsigned long long backwards = hook->backwards;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
-    const long long started = now_ns();
+    const long long started = worked_ns();
     PyObject *value = eval_default(tstate, frame, 0);
-    const long long elapsed = now_ns() - started;
+    const long long elapsed = worked_ns() - started;
     hook->cold_frames--;
     hook->blocking = outside;
     ColdRuns *cold = &state->cold;
-    cold->ns += elapsed - (hook->away_ns - away);
+    const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
+    cold->ns += forwards * (elapsed - (hook->away_ns - away));
     cold->units += (long long)(hook->units - units);
     if (cold->runs++ > 0) {
         timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
@@ -227,11 +302,11 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", NULL};
-    PyObject *callback, *kind, *judge = Py_None;
+    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", "glance", NULL};
+    PyObject *callback, *kind, *judge = Py_None, *glance = Py_None;
     long long unit_ns = 0, least_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLO:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns, &judge)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOO:Patience", names, &callback, &kind, &unit_ns,
+                                     &least_ns, &judge, &glance)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -247,6 +322,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->callback = Py_NewRef(callback);
         self->kind = Py_NewRef(kind);
         self->judge = judge == Py_None ? NULL : Py_NewRef(judge);
+        self->glance = glance == Py_None ? NULL : Py_NewRef(glance);
         self->unit_ns = unit_ns;
         self->least_ns = least_ns;
     }
@@ -263,6 +339,7 @@ static int patience_traverse(Patience *self, visitproc visit, void *arg)
     Py_VISIT(self->callback);
     Py_VISIT(self->kind);
     Py_VISIT(self->judge);
+    Py_VISIT(self->glance);
     return 0;
 }
 
@@ -271,6 +348,7 @@ static int patience_clear(Patience *self)
     Py_CLEAR(self->callback);
     Py_CLEAR(self->kind);
     Py_CLEAR(self->judge);
+    Py_CLEAR(self->glance);
     return 0;
 }
 

@@ -19,6 +19,9 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* What has to see the frame that Python is to run now (borrowed), or NULL. It is asked once for the frame. */
+PyObject *patience_glance(PyObject *patience, CodeState *state);
+
 /* What a capture of the frames that Python has run would cost, in nanoseconds. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
@@ -27,9 +30,6 @@ void patience_paid(CodeState *state, long long expected, long long paid);
 
 /* An entry on trial has run for `ns`. 0, or -1 with an exception. */
 int patience_try(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
-
-/* Nanoseconds of a clock that only goes forward. */
-long long now_ns(void);
 
 /* Runs the frame in the default evaluator and counts its time and work. */
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,

@@ -141,7 +141,7 @@ static ThreadHook *ensure_thread_hook(void)
     hook->suspended = 0;
     hook->handover = NULL;
     hook->blocking = BLOCKS_NOTHING;
-    hook->units = 0;
+    hook->units = hook->backwards = 0;
     hook->cold_frames = 0;
     hook->away_ns = hook->capture_ns = 0;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);

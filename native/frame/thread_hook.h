@@ -24,10 +24,12 @@ typedef struct {
     int suspended;      /* > 0 while the callback runs */
     Handover *handover; /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
-    unsigned long long units; /* code units of all cold frames */
-    int cold_frames;          /* in progress */
-    long long away_ns;        /* time in captures and entries below them */
-    long long capture_ns;     /* time in the callback of a Patience */
+    unsigned long long units;     /* code units of all cold frames */
+    int cold_frames;              /* in progress */
+    long long away_ns;            /* time in captures and entries below them */
+    long long capture_ns;         /* time in the callback of a Patience */
+    unsigned long long backwards; /* frames with CODE_BACKWARD */
+    unsigned long long entries;   /* how often an entry ran a graph, or code of its own */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the
@@ -56,6 +58,9 @@ PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHo
 /* Calls the callable under that callback (NULL: none) and key. */
 PyObject *thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args,
                            size_t nargsf, PyObject *kwnames);
+
+/* other_tracers.c: whether another tracer, or a trace or profile function, follows this thread. */
+int this_thread_is_followed(void);
 
 /* Removes the evaluator for all threads, and puts it back if some thread still has a callback. Pairs of calls
  * may nest. */

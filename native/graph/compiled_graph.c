@@ -19,6 +19,7 @@
 #include "capture_native.h"
 #include "tensors/huge_pages.h"
 #include "graph/parallel.h"
+#include "graph/profiled.h"
 #include "tensors/tensor_access.h"
 
 #define FEW_SLOTS 48
@@ -288,10 +289,30 @@ static int run_timed(Run *run)
     return 0;
 }
 
+/* With a range of the profiler for each instruction that has a name. */
+static int run_profiled(Run *run)
+{
+    PyObject *names = run->graph->kernels;
+    Py_ssize_t position = 0;
+    for (const int64_t *word = run->graph->code; word < run->graph->end; word += 2 + word[1], position++) {
+        PyObject *name = position < PyTuple_GET_SIZE(names) ? PyTuple_GET_ITEM(names, position) : Py_None;
+        void *range = name == Py_None ? NULL : range_begin(name);
+        int status = instructions[word[0]](run, word + 2);
+        range_end(range);
+        if (status < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int run_instructions(Run *run)
 {
     if (run->graph->timings != NULL) {
         return run_timed(run);
+    }
+    if (run->graph->kernels != NULL && PyTuple_Check(run->graph->kernels) && profiler_runs()) {
+        return run_profiled(run);
     }
     for (const int64_t *word = run->graph->code; word < run->graph->end; word += 2 + word[1]) {
         if (instructions[word[0]](run, word + 2) < 0) {
@@ -357,9 +378,8 @@ static int run_fallback(CompiledGraph *graph, PyObject *const *args, PyObject **
     return 0;
 }
 
-int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
+static int run_graph(CompiledGraph *graph, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
 {
-    CompiledGraph *graph = (CompiledGraph *)object;
     if (nargs != graph->ninputs) {
         PyErr_Format(PyExc_TypeError, "the compiled graph takes %lld arguments, got %zd",
                      (long long)graph->ninputs, nargs);
@@ -389,6 +409,18 @@ int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs
         status = run_fallback(graph, args, outs);
     }
     Py_DECREF(graph);
+    return status;
+}
+
+int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
+{
+    CompiledGraph *graph = (CompiledGraph *)object;
+    if (!profiler_runs()) {
+        return run_graph(graph, args, nargs, outs);
+    }
+    void *range = range_begin(graph->name);
+    int status = run_graph(graph, args, nargs, outs);
+    range_end(range);
     return status;
 }
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLAN_VERSION 3
+#define PLAN_VERSION 4
 
 /* The instructions: name, the function run_* that runs it, and its operands in their order ("..." is a list).
  * A new instruction is a row here and its function. `_capture.plan_instructions` tells them to
@@ -28,8 +28,6 @@
     /* then the buffers and the sizes of row 0, of row 1, ... */                                             \
     X(KERNEL, kernel, "address end grain work name rows nbuffers nsizes ...")                                \
     X(GEMM, gemm, "...") /* see launch_gemm.c */                                                             \
-    /* the bias, broadcast into a row-major target */                                                        \
-    X(BIAS, bias, "dtype target bias rows columns row_stride column_stride")                                 \
     X(CALL, call, "callable keywords npositional depth nwords nresults ...") /* see launch_call.c */         \
     X(DROP, drop, "slot") /* its tensor is released */                                                       \
     X(BUMP, bump, "slot") /* an argument was written: its version is raised */
@@ -93,7 +91,9 @@ typedef struct {
     TensorSpec *specs;
     Workspace *workspace;
     int64_t ninstructions;
-    int64_t *timings; /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
+    PyObject *name;    /* of the graph, for the profiler; or NULL */
+    PyObject *kernels; /* tuple: the name of each instruction that the profiler shows, or None; or NULL */
+    int64_t *timings;  /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
 } CompiledGraph;
 
 /* view_outputs.c; `grad_mode`: that of the caller. -1 with an exception. */
@@ -112,7 +112,6 @@ typedef struct {
 
 /* Each runs one instruction: 0, or -1 with an exception. `operand` points behind opcode and length. */
 int run_gemm(Run *run, const int64_t *operand);
-int run_bias(Run *run, const int64_t *operand);
 int run_call(Run *run, const int64_t *operand);
 
 /* 1 where the tensor is what the spec says, the stride of a dim of size 1 aside. */

@@ -9,6 +9,7 @@
 
 #include "capture_native.h"
 #include "graph/parallel.h"
+#include "graph/profiled.h"
 #include "tensors/tensor_access.h"
 
 static PyTypeObject CompiledGraphType;
@@ -132,6 +133,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     init_parallel();
+    init_profiled();
     return new_graph(type, words, objects, fallback == Py_None ? NULL : fallback, beside);
 }
 
@@ -142,6 +144,8 @@ PyObject *compiled_graph_like(PyObject *object, PyObject *words, PyObject *objec
     if (graph != NULL) {
         ((CompiledGraph *)graph)->dict = Py_XNewRef(first->dict);
         ((CompiledGraph *)graph)->views = Py_XNewRef(first->views);
+        ((CompiledGraph *)graph)->name = Py_XNewRef(first->name);
+        ((CompiledGraph *)graph)->kernels = Py_XNewRef(first->kernels);
     }
     return graph;
 }
@@ -172,6 +176,8 @@ static void graph_dealloc(CompiledGraph *graph)
     Py_CLEAR(graph->objects);
     Py_CLEAR(graph->words);
     Py_CLEAR(graph->views);
+    Py_CLEAR(graph->name);
+    Py_CLEAR(graph->kernels);
     PyMem_Free(graph->specs);
     PyMem_Free(graph->timings);
     if (graph->workspace != NULL && --graph->workspace->owners == 0) {
@@ -189,6 +195,9 @@ static PyMemberDef graph_members[] = {
     {"views", T_OBJECT, offsetof(CompiledGraph, views), 0,
      "a byte for each output: 0 no view, 1 a view, 2 detached, 3 one of several views; None: no output is "
      "one"},
+    {"name", T_OBJECT, offsetof(CompiledGraph, name), 0, "what the profiler calls a run of the graph"},
+    {"kernel_names", T_OBJECT, offsetof(CompiledGraph, kernels), 0,
+     "a tuple: what the profiler calls each instruction, None where it does not show it"},
     {"workspace_size", T_LONGLONG, offsetof(CompiledGraph, workspace_size), READONLY,
      "bytes of the workspace"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledGraph, weakrefs), READONLY, NULL},

@@ -2,12 +2,16 @@
  *
  * In:  row-major C = A B, seen as column-major C' = B' A'. The plan has swapped the operands already, and
  * gives sizes, leading dimensions and transposes as BLAS wants them. Out: C in place.
+ *
+ * Generated code computes the product instead (own_product.c) where it takes it. Where several threads are
+ * worth it, BLAS divides a product between them.
  */
 #include "graph/compiled_graph.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
+#include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "tensors/tensor_access.h"
 
@@ -42,10 +46,12 @@ int init_gemm(void)
 
 /* Operands: dtype, transposes of the first and second matrix, m n k, leading dimensions a b c, slots a b c,
  * alpha beta (bits of a double), batch, and the elements from one matrix of the batch to the next for a b c.
+ * Then the bias: its slot, or -1 for none, and the elements from one row and one column to the next. With a
+ * bias the batch is 1.
  */
 typedef struct {
     int64_t dtype, transpose_a, transpose_b, m, n, k, lda, ldb, ldc, a, b, c, alpha, beta, batch, step_a,
-        step_b, step_c;
+        step_b, step_c, bias, bias_row, bias_column;
 } Gemm;
 
 static double as_double(int64_t bits)
@@ -57,12 +63,46 @@ static double as_double(int64_t bits)
 
 typedef struct {
     const Gemm *gemm;
-    char *a, *b, *c;
+    char *a, *b, *c, *bias;
 } Operands;
 
-static int32_t products(const void *data, int64_t begin, int64_t end)
+/* Whether the product has the form of a generated one; if so, its sizes and strides. */
+static bool own_product_of(const Gemm *gemm, OwnProduct *product)
 {
-    const Operands *operands = data;
+    bool plain = as_double(gemm->beta) == 0, biased = gemm->bias >= 0 && gemm->bias_column == 1;
+    *product = (OwnProduct){
+        .rows = gemm->n,
+        .columns = gemm->m,
+        .inner = gemm->k,
+        .output_row = gemm->ldc,
+        .left_row = gemm->transpose_b ? 1 : gemm->ldb,
+        .left_column = gemm->transpose_b ? gemm->ldb : 1,
+        .right_row = gemm->transpose_a ? 1 : gemm->lda,
+        .right_column = gemm->transpose_a ? gemm->lda : 1,
+        .bias_row = gemm->bias_row,
+    };
+    return gemm->dtype == DTYPE_FLOAT32 && as_double(gemm->alpha) == 1
+           && (plain || (biased && as_double(gemm->beta) == 1));
+}
+
+/* The bias, in each row of the output. */
+static void spread_bias(const Gemm *gemm, char *target, const char *bias)
+{
+    int64_t size = gemm->dtype == DTYPE_FLOAT32 ? 4 : 8, columns = gemm->m;
+    for (int64_t row = 0; row < gemm->n; row++, bias += gemm->bias_row * size) {
+        if (gemm->bias_column == 1) {
+            memcpy(target, bias, (size_t)(columns * size));
+            target += columns * size;
+            continue;
+        }
+        for (int64_t column = 0; column < columns; column++, target += size) {
+            memcpy(target, bias + column * gemm->bias_column * size, (size_t)size);
+        }
+    }
+}
+
+static void product_by_blas(const Operands *operands, int64_t i)
+{
     const Gemm *gemm = operands->gemm;
     char *a = operands->a, *b = operands->b, *c = operands->c;
     const char *ta = gemm->transpose_a ? "T" : "N", *tb = gemm->transpose_b ? "T" : "N";
@@ -70,13 +110,34 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
         ldc = (int)gemm->ldc;
     double alpha = as_double(gemm->alpha), beta = as_double(gemm->beta);
     float alpha_single = (float)alpha, beta_single = (float)beta;
+    if (operands->bias != NULL) {
+        spread_bias(gemm, c, operands->bias);
+    }
+    if (gemm->dtype == DTYPE_FLOAT32) {
+        sgemm(ta, tb, &m, &n, &k, &alpha_single, (float *)a + i * gemm->step_a, &lda,
+              (float *)b + i * gemm->step_b, &ldb, &beta_single, (float *)c + i * gemm->step_c, &ldc);
+    } else {
+        dgemm(ta, tb, &m, &n, &k, &alpha, (double *)a + i * gemm->step_a, &lda,
+              (double *)b + i * gemm->step_b, &ldb, &beta, (double *)c + i * gemm->step_c, &ldc);
+    }
+}
+
+static int32_t products(const void *data, int64_t begin, int64_t end)
+{
+    const Operands *operands = data;
+    const Gemm *gemm = operands->gemm;
+    int64_t row_work = gemm->m * gemm->k;
+    OwnProduct product;
+    bool by_blas = !own_product_of(gemm, &product)
+                   || parallel_parts(gemm->n, PART_WORK / (row_work > 0 ? row_work : 1) + 1) > 1
+                   || !own_product_ready(&product);
     for (int64_t i = begin; i < end; i++) {
-        if (gemm->dtype == DTYPE_FLOAT32) {
-            sgemm(ta, tb, &m, &n, &k, &alpha_single, (float *)a + i * gemm->step_a, &lda,
-                  (float *)b + i * gemm->step_b, &ldb, &beta_single, (float *)c + i * gemm->step_c, &ldc);
+        if (by_blas) {
+            product_by_blas(operands, i);
         } else {
-            dgemm(ta, tb, &m, &n, &k, &alpha, (double *)a + i * gemm->step_a, &lda,
-                  (double *)b + i * gemm->step_b, &ldb, &beta, (double *)c + i * gemm->step_c, &ldc);
+            own_product_run(&product, (float *)operands->c + i * gemm->step_c,
+                            (float *)operands->b + i * gemm->step_b, (float *)operands->a + i * gemm->step_a,
+                            (float *)operands->bias);
         }
     }
     return 0;
@@ -94,30 +155,13 @@ static int64_t parts_of(const Gemm *gemm)
 int run_gemm(Run *run, const int64_t *operand)
 {
     const Gemm *gemm = (const Gemm *)operand;
-    Operands operands = {gemm, run->slots[gemm->a].data, run->slots[gemm->b].data, run->slots[gemm->c].data};
+    Operands operands = {gemm, run->slots[gemm->a].data, run->slots[gemm->b].data, run->slots[gemm->c].data,
+                         gemm->bias < 0 ? NULL : run->slots[gemm->bias].data};
     if (gemm->batch * gemm->m * gemm->n * gemm->k < LONG_WORK) {
         products(&operands, 0, gemm->batch);
     } else {
         Py_BEGIN_ALLOW_THREADS parallel_run(products, &operands, gemm->batch, parts_of(gemm));
         Py_END_ALLOW_THREADS
-    }
-    return 0;
-}
-
-int run_bias(Run *run, const int64_t *operand)
-{
-    int64_t size = operand[0] == DTYPE_FLOAT32 ? 4 : 8, rows = operand[3], columns = operand[4];
-    char *target = run->slots[operand[1]].data, *bias = run->slots[operand[2]].data;
-    int64_t row_step = operand[5] * size, column_step = operand[6] * size;
-    for (int64_t row = 0; row < rows; row++, bias += row_step) {
-        if (column_step == size) {
-            memcpy(target, bias, (size_t)(columns * size));
-            target += columns * size;
-            continue;
-        }
-        for (int64_t column = 0; column < columns; column++, target += size) {
-            memcpy(target, bias + column * column_step, (size_t)size);
-        }
     }
     return 0;
 }

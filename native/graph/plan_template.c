@@ -12,6 +12,7 @@
 #include "graph/plan_template.h"
 
 #include <string.h>
+#include <structmember.h>
 
 #include "capture_native.h"
 #include "graph/compiled_graph.h"
@@ -246,6 +247,17 @@ static PyMethodDef template_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* For the store of compiled graphs (codegen/stored/sizes.py). */
+static PyMemberDef template_members[] = {
+    {"first", T_OBJECT, offsetof(PlanTemplate, first), READONLY, "the graph that the others are like"},
+    {"ninputs", T_PYSSIZET, offsetof(PlanTemplate, ninputs), READONLY, "the number of ints"},
+    {"rows", T_OBJECT, offsetof(PlanTemplate, rows), READONLY, NULL},
+    {"conditions", T_OBJECT, offsetof(PlanTemplate, conditions), READONLY, NULL},
+    {"open_words", T_OBJECT, offsetof(PlanTemplate, open_words), READONLY, NULL},
+    {"open_objects", T_OBJECT, offsetof(PlanTemplate, open_objects), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyTypeObject PlanTemplateType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.PlanTemplate",
     .tp_doc = PyDoc_STR("PlanTemplate(first, ninputs, rows, conditions, open_words, open_objects)\n\nA "
@@ -256,6 +268,7 @@ static PyTypeObject PlanTemplateType = {
     .tp_dealloc = (destructor)template_dealloc,
     .tp_traverse = (traverseproc)template_traverse,
     .tp_methods = template_methods,
+    .tp_members = template_members,
 };
 
 int init_plan_template(PyObject *module)

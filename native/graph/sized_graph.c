@@ -18,7 +18,7 @@
 
 #include "graph/plan_template.h"
 
-#define MAX_KEYS 32
+#define MAX_KEYS 4096 /* they lie on the stack during a call */
 #define MAX_TEMPLATES 8
 
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *prepare;
     Py_ssize_t nkeys, limit, count;
-    Py_ssize_t positions[MAX_KEYS];
+    Py_ssize_t *positions;
     int64_t *keys;     /* nkeys for each graph */
     PyObject **graphs; /* strong references */
     Py_ssize_t ntemplates;
@@ -53,7 +53,7 @@ static int read_key(const SizedGraph *self, PyObject *const *args, Py_ssize_t na
 static void to_front(SizedGraph *self, Py_ssize_t from)
 {
     size_t width = (size_t)self->nkeys * sizeof(int64_t);
-    int64_t key[MAX_KEYS];
+    int64_t key[self->nkeys];
     PyObject *graph = self->graphs[from];
     memcpy(key, self->keys + from * self->nkeys, width);
     memmove(self->keys + self->nkeys, self->keys, (size_t)from * width);
@@ -112,7 +112,7 @@ static PyObject *from_template(SizedGraph *self, const int64_t *key)
 static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     SizedGraph *self = (SizedGraph *)object;
-    int64_t key[MAX_KEYS];
+    int64_t key[self->nkeys];
     int keyed = read_key(self, args, PyVectorcall_NARGS(nargsf), key);
     PyObject *graph = keyed ? find(self, key) : NULL;
     if (graph == NULL && keyed && (graph = from_template(self, key)) != NULL) {
@@ -159,6 +159,11 @@ static int read_positions(SizedGraph *self, PyObject *positions)
     self->nkeys = PyTuple_GET_SIZE(positions);
     if (self->nkeys < 1 || self->nkeys > MAX_KEYS) {
         PyErr_Format(PyExc_ValueError, "a sized graph takes 1 to %d ints, got %zd", MAX_KEYS, self->nkeys);
+        return -1;
+    }
+    self->positions = PyMem_New(Py_ssize_t, (size_t)self->nkeys);
+    if (self->positions == NULL) {
+        PyErr_NoMemory();
         return -1;
     }
     for (Py_ssize_t i = 0; i < self->nkeys; i++) {
@@ -235,6 +240,7 @@ static void sized_dealloc(SizedGraph *self)
     PyObject_GC_UnTrack(self);
     sized_clear(self);
     Py_CLEAR(self->prepare);
+    PyMem_Free(self->positions);
     PyMem_Free(self->keys);
     PyMem_Free(self->graphs);
     Py_TYPE(self)->tp_free((PyObject *)self);

@@ -63,6 +63,20 @@ def test_truncated_file(tmp_path: Path, length: int, caplog: pytest.LogCaptureFi
     assert store.get(PARTS) == b"again"
 
 
+def test_a_damaged_store_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = KernelStore(tmp_path)
+    names = [("f", str(n)) for n in range(5)]
+    for parts in names:
+        store.put(parts, b"code")
+    for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
+        path.write_bytes(os.urandom(100))
+    with caplog.at_level(logging.WARNING, "capture.cache"):
+        assert [store.get(parts) for parts in names] == [None] * 5
+    [record] = caplog.records
+    assert "is damaged" in record.getMessage() and "cache verify" in record.getMessage()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
 def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
     store = KernelStore(tmp_path)
     store.put(PARTS, b"machine code")
@@ -217,4 +231,5 @@ def test_full_disk(tmp_path: Path) -> None:
     )
     assert finished.returncode == 0
     assert finished.stderr.count("\n") == 1 and "File too large" in finished.stderr
+    assert "CAPTURE_CACHE_DIR" in finished.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

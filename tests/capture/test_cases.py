@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 
-from capture.frame.convert import Converter
+from capture.hooks.converters import converter_for
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
 from capture.report.counters import counters
@@ -139,7 +139,7 @@ def test_case(case: Case) -> None:
     _capture.skip_code(outcome.__code__)  # `capture.reset()` of another test takes the mark away
     counters.clear()
     with config.patch(raise_on_error=True):
-        _capture.set_callback(Converter(settings), settings)
+        _capture.set_callback(*converter_for(settings))
         try:
             first = outcome(case.function, captured_args)
             counted = backend.graphs, backend.operations

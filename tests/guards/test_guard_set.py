@@ -148,7 +148,7 @@ def test_failure_texts() -> None:
     tensor = torch.ones(2, 3)
     world = World({"x": tensor})
     text = explained(TensorGuard.of(X, tensor), world, lambda w: w.names.update(x=torch.ones(4, 3)))
-    assert text == "x: was [x: float32[2, 3] strides [3, 1] on cpu], now [sizes [4, 3], was [2, 3]]"
+    assert text == "x: was [float32[2, 3] strides [3, 1] on cpu], now [sizes [4, 3], was [2, 3]]"
     world = World({"x": [1, 2]})
     assert (
         explained(LengthGuard.of(X, [1, 2]), world, lambda w: w.x.append(3))
@@ -161,7 +161,7 @@ def test_failure_texts() -> None:
         state = GlobalStateGuard.of()
     assert (
         explained(state, world, lambda w: None)
-        == "global state of torch: was [grad_mode=0], now [grad_mode=1]"
+        == "global state of torch: was [grad mode off], now [grad mode on]"
     )
     assert explained(ExactTypeGuard.of(X, 1), world, lambda w: None).endswith("now [<class 'list'>]")
 

@@ -26,6 +26,8 @@ class Numbered:
         self.held.append(value)
         return len(self.held) - 1
 
+    number_in_guard = number_of
+
     def __getitem__(self, number: int) -> Any:
         return self.held[number]
 

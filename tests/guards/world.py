@@ -7,6 +7,7 @@ Out: `Case`; `run` checks a change through the native program and the Python twi
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -65,6 +66,9 @@ class World:
         return FrameNamespace(self.names, self.globals, self.builtins, self.function)
 
 
+#: what a reader of a guard has no use for: addresses, sets of keys as numbers
+ADDRESS = re.compile(r"0x[0-9a-f]{6,15}(?![0-9a-f])|(?<![\w.])\d{11,}(?!\w)")
+
 Change = Callable[[World], Any]
 
 
@@ -87,6 +91,7 @@ def verdict(
     native, twin = encode(guards, slots, code), PythonProgram(guards, slots, code, _capture.NULL)
     assert native.check(*world.arguments)[0] == -1, "guards must hold in the world that they were made from"
     assert twin.check(*world.arguments)[0] == -1, "the twin must agree"
+    assert not ADDRESS.search(guards.text), guards.text
     with world.stack:
         if change is not None:
             change(world)
@@ -98,5 +103,10 @@ def verdict(
         if seen[0] == -1:
             assert [id(value) for value in seen[1]] == [id(value) for value in expected[1]]
         else:
-            assert explain_failure(guards, seen[0], world.namespace).text
+            failure = explain_failure(guards, seen[0], world.namespace)
+            assert failure.text
+            assert failure.old != failure.new or not failure.old, (
+                "what was there and what is there now differ"
+            )
+            assert not ADDRESS.search(failure.text), failure.text
     return seen

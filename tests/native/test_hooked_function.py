@@ -111,6 +111,23 @@ def test_while_all_run_eagerly():
     assert fast(1) == ((callback_two, 2), (1,), {})
 
 
+def test_what_python_has_to_do_is_done_by_the_describing_function():
+    def around(x):
+        return "around", x
+
+    in_python = _capture.HookedFunction(around, what_is_set, None, None, in_python=True)
+    plain = _capture.HookedFunction(around, what_is_set, None, None)
+    assert in_python(1) == ("around", 1)
+    assert plain(1) == ((None, None), (1,), {})
+    _capture.python_hook(True)
+    try:
+        assert plain(1) == ("around", 1)
+        assert hooked(what_is_set)(1) == ((callback_two, 2), (1,), {})
+    finally:
+        _capture.python_hook(False)
+    assert plain(1) == ((None, None), (1,), {})
+
+
 def test_it_looks_like_the_function_that_describes_it():
     fast = hooked(what_is_set)
     assert isinstance(fast, types.FunctionType) and inspect.isfunction(fast) and callable(fast)
@@ -210,3 +227,29 @@ def test_a_target_left_to_python_for_long_is_called_without_the_callback():
     assert left.hits == 301
     _capture.remove_entry(target.__code__, left)
     assert fast() == (callback_two, (), {})
+
+
+def test_the_first_calls_without_an_entry_are_told_once():
+    told = []
+    fast = hooked(what_is_set)
+    fast.when_unused = lambda: told.append(1)
+    for expected in ([], [], [1], [1]):
+        fast()
+        assert told == expected
+    assert fast.when_unused is None
+
+
+def test_an_error_of_when_unused_is_that_of_the_call():
+    fast = hooked(what_is_set)
+    fast.when_unused = lambda: 1 / 0
+    fast(), fast()
+    with pytest.raises(ZeroDivisionError):
+        fast()
+    assert fast()[0] == (callback_two, 2)
+
+
+def test_calls_without_a_callback_are_not_counted():
+    fast = hooked(what_is_set, None, None)
+    fast.when_unused = lambda: 1 / 0
+    for _ in range(5):
+        fast()

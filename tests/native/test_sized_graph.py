@@ -29,6 +29,13 @@ def test_found_by_the_ints_alone() -> None:
     assert [args[1] for args in maker.made] == ["x", "z"] and sized.kept == 2
 
 
+def test_many_ints() -> None:
+    sized = _capture.SizedGraph(tuple(range(100)), 2, Maker())
+    for last in (1, 2, 1, 3):
+        assert sized(*range(99), last)[1:] == (*range(99), last)
+    assert sized.kept == 2
+
+
 def test_the_least_recently_used_goes() -> None:
     maker = Maker()
     sized = _capture.SizedGraph((0,), 2, maker)
@@ -61,7 +68,7 @@ def test_exceptions_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [((), 2, len), ((0,), 0, len), ((0,), 2, 3), ((-1,), 2, len), (tuple(range(40)), 2, len)]
+    "args", [((), 2, len), ((0,), 0, len), ((0,), 2, 3), ((-1,), 2, len), (tuple(range(5000)), 2, len)]
 )
 def test_bad_construction(args: Any) -> None:
     with pytest.raises(ValueError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capture.graph.made_by import made_by
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import ObservedException, Variable
@@ -32,8 +33,8 @@ def _jump(tx: Translator, instruction: Instruction) -> None:
 
 
 def branch_truth(tx: Translator, value: Variable) -> bool:
-    if isinstance(value, TensorVariable):
-        raise GraphBreak("data_dependent_jump")
+    if isinstance(value, TensorVariable) and value.known_truth(tx) is None:
+        raise made_by(GraphBreak("data_dependent_jump"), value.node)
     return value.truth(tx)
 
 

@@ -19,6 +19,7 @@ from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.granted import granted
 from capture.variables.core.rules import CALLS
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
@@ -44,6 +45,7 @@ def _has_flag(tx: Translator, subject: Variable, flag: int) -> Variable:
     flags = subject.python_type().__flags__
     if flags & HEAP_TYPE and not flags & flag:
         tx.output.guarding.state(abc.get_cache_token)  # a class may be registered later
+        granted().only_here("a match statement")
     return ConstantVariable(bool(flags & flag))
 
 

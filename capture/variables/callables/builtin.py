@@ -113,6 +113,8 @@ def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict
     if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
         result = owner.call_method(tx, asked, [], {})
         return checked_index(result) if function is operator.index else result
+    if function in READ_INDICES:
+        args = [index_of(tx, arg) if isinstance(arg, TensorVariable) else arg for arg in args]
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
     if pure and function.__name__ in CHANGE_ARGUMENTS:  # it would only change a copy of a constant list
         raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))
@@ -133,6 +135,14 @@ def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict
 OWN_CONVERSIONS: dict[Any, str] = {
     math.floor: "__floor__", math.ceil: "__ceil__", math.trunc: "__trunc__", operator.index: "__index__",
 }  # fmt: skip
+
+
+#: Functions that ask an argument for its `__index__`.
+READ_INDICES = (bin, chr, hex, oct)
+
+
+def index_of(tx: Interpreter, tensor: TensorVariable) -> Variable:
+    return tensor.call_method(tx, "__index__", [], {})
 
 
 def is_symbolic_sequence(value: Variable) -> bool:

@@ -144,6 +144,15 @@ def _is_plain_warning(category: Variable) -> bool:
 LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "fatal", "log")
 LOGGERS = tuple(getattr(logging.Logger, name) for name in LEVELS)
 OF_ROOT = tuple(getattr(logging, name) for name in LEVELS)
+#: methods of loggers that do nothing but make a record of one level
+OF_LEVEL: dict[Any, int] = {
+    logging.Logger.debug: logging.DEBUG,
+    logging.Logger.info: logging.INFO,
+    logging.Logger.warning: logging.WARNING,
+    logging.Logger.error: logging.ERROR,
+    logging.Logger.exception: logging.ERROR,
+    logging.Logger.critical: logging.CRITICAL,
+}
 
 
 def _log(function: Any) -> Callable[..., Variable]:
@@ -153,6 +162,8 @@ def _log(function: Any) -> Callable[..., Variable]:
         given = list(args)
         logger: Variable = tx.wrap_constant(None) if of_root else given.pop(0)
         deferred = tx.output.side_effects.deferred
+        if not of_root and _is_silent(tx, logger, _level(function, given)):
+            return NONE
         if of_root:
             plain = deferred.require(text_receivers.root_is_plain)
         else:
@@ -168,6 +179,38 @@ def _log(function: Any) -> Callable[..., Variable]:
     return call
 
 
+def _level(function: Any, given: list[Variable]) -> Any:
+    """The level of the record; None if it is not known."""
+    if function is not logging.Logger.log:
+        return OF_LEVEL.get(function)
+    level = realize(given[0]) if given else NONE
+    return level.value if type(level) is ConstantVariable else None
+
+
+def _is_silent(tx: Interpreter, logger: Variable, level: Any) -> bool:
+    """Whether the logger drops the records of this level, now and whenever the graph runs. Then nothing is
+    written, so the arguments may be anything, and no exception comes of them.
+    """
+    effects = tx.output.side_effects
+    if type(level) is not int or level not in text_receivers.SILENT:
+        return False
+    if logger.source is None or effects.is_mutated(logger):
+        return False
+    return effects.deferred.require(text_receivers.SILENT[level], logger)
+
+
+def _is_enabled(tx: Interpreter, logger: Variable, level: Variable) -> Variable:
+    if _is_silent(tx, logger, _level(logging.Logger.log, [level])):
+        return tx.wrap_constant(False)
+    raise _left_to_python("Logger.isEnabledFor", [logger, level])
+
+
+def _exception(tx: Interpreter, logger: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    if _is_silent(tx, logger, logging.ERROR):
+        return NONE
+    raise _left_to_python("Logger.exception", [logger, *args])
+
+
 def _is_frozen(tx: Interpreter, value: Variable) -> bool:
     """Whether nothing changes the value. The logger makes the text, if it makes one."""
     value = realize(value)
@@ -176,3 +219,5 @@ def _is_frozen(tx: Interpreter, value: Variable) -> bool:
 
 CALLS.update({descriptor: _write(descriptor) for descriptor in WRITERS})
 CALLS.update({function: _log(function) for function in (*LOGGERS, *OF_ROOT)})
+CALLS[logging.Logger.isEnabledFor] = _is_enabled
+CALLS[logging.Logger.exception] = _exception

@@ -4,7 +4,7 @@ In:  the items. Those of an existing sequence are read, with a guard on their nu
 Out: a variable that knows the changes which need no read.
 
     losses.append(x)     reads nothing: one entry serves all lengths, and the replay appends
-    losses[-1]           reads the items: the entry is for this length
+    losses[-1]           an item that the frame has appended, or it reads: the entry is for this length then
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.containers.sequence import SequenceVariable
-from capture.variables.core.base import Variable
+from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.makers import make
 
@@ -57,6 +57,23 @@ class MutableSequence(SequenceVariable):
                 self._items.append(item)
             else:
                 self._items[index.as_constant()] = item
+
+    def get_item(self, tx: Interpreter, key: Variable) -> Variable:
+        appended = self._appended_at(key)
+        return super().get_item(tx, key) if appended is None else appended
+
+    def _appended_at(self, key: Variable) -> Variable | None:
+        """The item at an index from the end, if the frame has appended it to a list that is not read."""
+        if self.unread is None or self.builtin is not list or not key.is_constant():
+            return None
+        index = key.as_constant()
+        if type(index) is not int or not -len(self.blind) <= index < 0:
+            return None
+        if any(stored is not None for stored, _ in self.blind[index:]):
+            return None  # a store may have replaced it
+        item = realize(self.blind[index][1])
+        self.blind[index] = (None, item)
+        return item
 
     def open_length(self, tx: Interpreter) -> Variable | None:
         """The length, if it is a symbol: the items stay unread. None for any other sequence."""

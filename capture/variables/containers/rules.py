@@ -120,6 +120,10 @@ def _deque(tx: Interpreter, iterable: Variable | None = None, maxlen: Variable =
 
 @rule(range)
 def _range(tx: Interpreter, *args: Variable) -> Variable:
+    args = tuple(
+        arg.call_method(tx, "__index__", [], {}) if issubclass(arg.python_type(), torch.Tensor) else arg
+        for arg in args
+    )
     present = [present_int(arg) for arg in args]
     if any(map(is_symbolic, args)) and len(args) in (1, 2) and None not in present:
         bounds = [*[ConstantVariable(0)] * (2 - len(args)), *args, ConstantVariable(1)]

@@ -208,7 +208,8 @@ def index_of(tx: Interpreter, key: Variable) -> int:
     base = getattr(key, "base_value", None)
     key = base if base is not None and base.python_type() is int else key.plain_argument()
     has_attribute = getattr(key, "has_class_attribute", None)
-    if has_attribute is not None and has_attribute("__index__"):
+    is_tensor = issubclass(key.python_type(), torch.Tensor)
+    if is_tensor or (has_attribute is not None and has_attribute("__index__")):
         key = checked_index(key.call_method(tx, "__index__", [], {}))
     try:
         return operator.index(key.as_constant())

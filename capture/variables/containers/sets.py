@@ -168,11 +168,12 @@ class SetVariable(Variable):
             code.call_object(set.pop, [self])
             code.pop()
         before = {name: item for name, item in before.items() if name not in self.popped}
-        gone = [item for name, item in before.items() if name not in self.entries]
+        # an item that was removed and added again may be another one, which is equal
+        gone = [item for name, item in before.items() if self.entries.get(name) is not item]
         for item in gone:
             code.call_object(set.discard, [self, item])
             code.pop()
-        added = [item for name, item in self.entries.items() if name not in before]
+        added = [item for name, item in self.entries.items() if before.get(name) is not item]
         if added:
             code.call_object(set.update, [self, TupleVariable(added)])
             code.pop()

@@ -302,7 +302,7 @@ def fix_nans(values: Iterable[Variable]) -> None:
 
 
 def holds_nan(value: Any) -> bool:
-    if type(value) is tuple:
+    if type(value) in (tuple, frozenset):
         return any(map(holds_nan, value))
     return is_nan(value)
 

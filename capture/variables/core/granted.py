@@ -26,6 +26,13 @@ class Granted:
     def only_here(self, why: str) -> None:
         self.here_alone = self.here_alone or why
 
+    def fact(self, function: Any, args: tuple[Any, ...]) -> None:
+        """A function of Python about the program's classes. It may raise."""
+        try:
+            self.facts.append((function, args, function(*args)))
+        except TypeError:
+            self.only_here("a class that answers for others with an error")
+
     def order_of(self, elements: Any) -> None:
         """The order of a set. It depends on hashes, and those of most objects depend on the process."""
         if any(type(element) not in NUMBERS for element in elements):

@@ -49,6 +49,7 @@ class Output(Protocol):
 
     graph: torch.fx.Graph
     root_step: int
+    may_wait: bool
     printed: list[Variable]
     generators: list[GeneratorVariable]
     new_classes: list[NewClassVariable]

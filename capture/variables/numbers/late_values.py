@@ -22,7 +22,7 @@ from capture.graph.inputs import version_of
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.numbers.symbolic import is_symbolic, is_unbacked
+from capture.variables.numbers.symbolic import SymbolicVariable, decide, is_symbolic, is_unbacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,13 +46,13 @@ COUNT = len(SAMPLES[float])
 class LateVariable(Variable):
     """`function(*operands)`: a float, int, bool or str that no node of the graph reads."""
 
-    born: int
+    born: int | None  # None: a break at the place where the value is needed is as good as one at the read
     identity_known = False
     never_none = True
     one_per_object = False
 
     def __init__(
-        self, function: Callable[..., Any], operands: Sequence[Variable], samples: Samples, born: int
+        self, function: Callable[..., Any], operands: Sequence[Variable], samples: Samples, born: int | None
     ) -> None:
         super().__init__()
         self.function = function
@@ -71,6 +71,9 @@ class LateVariable(Variable):
 
     def as_proxy(self) -> Any:
         raise self.breaks()
+
+    def open_dims(self) -> frozenset[int] | None:
+        return frozenset()
 
     def breaks(self) -> GraphBreak:
         """The break for a value that the graph needs. Python computes the value before it goes on."""
@@ -192,8 +195,13 @@ def compute(function: Any, operands: Sequence[Variable]) -> LateVariable | None:
 
 
 def _is_division(function: Any, operands: Sequence[Variable]) -> bool:
+    """Whether it is a division by a number other than zero. A guard keeps a symbol from zero."""
     divisor = operands[-1]
-    return function in DIVISIONS and isinstance(divisor, ConstantVariable) and divisor.value != 0
+    if function not in DIVISIONS:
+        return False
+    if isinstance(divisor, SymbolicVariable) and divisor.python_type() is int:
+        return not divisor.is_unbacked and bool(decide(bool, divisor.value))
+    return isinstance(divisor, ConstantVariable) and divisor.value != 0
 
 
 def _is_positive(digits: Variable) -> bool:
@@ -205,6 +213,8 @@ def made(function: Any, operands: Sequence[Variable]) -> LateVariable | None:
     samples = [samples_of(operand) for operand in operands]
     if any(held is None for held in samples):
         return None
+    if function in DIVISIONS and is_symbolic(operands[-1]):
+        samples[-1] = tuple(number or 1 for number in samples[-1] or ())  # by `_is_division`
     try:
         results = tuple(function(*given) for given in zip(*samples))
     except Exception:  # the program's operation may raise, so Python carries it out
@@ -212,8 +222,8 @@ def made(function: Any, operands: Sequence[Variable]) -> LateVariable | None:
     kind = type(results[0])
     if kind not in SAMPLES or any(type(result) is not kind for result in results):
         return None
-    born = min(operand.born for operand in operands if isinstance(operand, LateVariable))
-    return LateVariable(function, operands, results, born)
+    reads = [o.born for o in operands if isinstance(o, LateVariable) and o.born is not None]
+    return LateVariable(function, operands, results, min(reads, default=None))
 
 
 def samples_of(operand: Variable) -> Samples | None:

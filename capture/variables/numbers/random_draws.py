@@ -234,6 +234,9 @@ class DrawnVariable(GraphFloatVariable):
     def describe(self) -> str:
         return f"{self.kind.__name__} {self.draw.text}"
 
+    def open_dims(self) -> frozenset[int] | None:
+        return frozenset()
+
     def reconstruct(self, code: PythonCode) -> None:
         code.load_local(self.draw.local)
 

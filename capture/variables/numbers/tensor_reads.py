@@ -1,8 +1,8 @@
 """Numbers that the program reads from tensors, kept in the graph.
 
-In:  `x.item()`, `x.tolist()`, `int(x)`, `float(x)` or `bool(x)`, if the settings allow it.
+In:  `x.item()`, `x.tolist()`, `int(x)`, `float(x)`, `bool(x)`, `operator.index(x)`, if the settings allow it.
 Out: an unbacked `SymbolicVariable`, or a list of such. Where the settings do not allow it, a `LateVariable`.
-     None if Python has to read the number.
+     A constant is its number. None if Python has to read the number.
 
     n = x.item(); y * n   ->   item = x.item(); y * item
 """
@@ -19,7 +19,7 @@ from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.numbers import late_values
+from capture.variables.numbers import constant_tensors, late_values
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
@@ -36,6 +36,9 @@ def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable
     plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
     if rule is None or args or not plain:
         return None
+    known = constant_tensors.number_of(tensor.fake, name)
+    if known is not None:
+        return known
     if not tx.output.unbacked.allowed.scalars:
         return late_values.read_number(tx, name, tensor) if name in late_values.CONVERSIONS else None
     if tensor.fake.device.type != "cpu" or tensor.fake.dtype not in DTYPES:
@@ -87,6 +90,10 @@ def _converted(kind: type) -> Callable[[Interpreter, TensorVariable], Variable |
     return rule
 
 
+def _index(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
+    return _item(tx, tensor) if tensor.fake.dtype in INTEGERS else None
+
+
 def _truth(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
     number = _item(tx, tensor)
     return None if number is None else is_not_zero(number)
@@ -115,6 +122,7 @@ def _as_index(tx: Interpreter, value: Variable) -> Variable:
 
 #: A 0-d tensor of these dtypes stands for its number. Booleans and bytes are masks.
 INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64)
+INTEGERS = (*INDEX_DTYPES, torch.uint8)
 
 
 def is_not_zero(number: Variable) -> Variable | None:
@@ -129,6 +137,7 @@ RULES: dict[str, Callable[[Interpreter, TensorVariable], Variable | None]] = {
     "tolist": _to_list,
     "__int__": _converted(int),
     "__float__": _converted(float),
+    "__index__": _index,
     "__bool__": _truth,
 }
 

@@ -19,6 +19,7 @@ from capture.variables.core.base import NotConstant, ObservedException, Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.exception import raise_new
+from capture.variables.core.granted import granted
 from capture.variables.core.rules import rule
 from capture.variables.core.wrap import wrap_class
 from capture.variables.numbers.symbolic import is_symbolic
@@ -56,16 +57,20 @@ def _is_plain_check(classes: Any) -> bool:
     )
 
 
-def _guard_registrations(tx: Interpreter, kinds: Any) -> None:
+def _guard_registrations(tx: Interpreter, kinds: Any, cls: type) -> None:
     """Guards the token that any registration with an abstract base class changes.
 
-    The base class answers for classes that were registered with it.
+    The base class answers for classes that were registered with it. Another process asks it about `cls`.
     """
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
-            _guard_registrations(tx, kind)
+            _guard_registrations(tx, kind, cls)
     elif isinstance(kinds, abc.ABCMeta):
         tx.output.guarding.state(abc.get_cache_token)
+        if _is_plain_check(kinds) and isinstance(cls, type):
+            granted().fact(issubclass, (cls, kinds))
+        else:
+            granted().only_here("a class that decides which objects are its instances")
 
 
 def _guard_metaclasses(tx: Interpreter, kinds: Any, method: str) -> None:
@@ -106,7 +111,7 @@ def _isinstance(tx: Interpreter, value: Variable, classes: Variable) -> Variable
     value.note_class_use(tx)
     if is_symbolic(value) or isinstance(value, SizeVariable):
         return _issubclass_of_type(value, kinds)
-    _guard_registrations(tx, kinds)
+    _guard_registrations(tx, kinds, value.python_type())
     _guard_metaclasses(tx, kinds, "__instancecheck__")
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
@@ -198,7 +203,7 @@ def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
 @rule(issubclass)
 def _issubclass(tx: Interpreter, cls: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
-    _guard_registrations(tx, kinds)
+    _guard_registrations(tx, kinds, _classes(tx, cls))
     _guard_metaclasses(tx, kinds, "__subclasscheck__")
     if not _is_plain_check(kinds):
         return _user_check(tx, "__subclasscheck__", cls, classes)

@@ -16,7 +16,7 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
-from capture.variables.core.constant import ConstantVariable, fix_nans, is_literal, is_only_one
+from capture.variables.core.constant import ConstantVariable, fix_nans, holds_nan, is_literal, is_only_one
 from capture.variables.core.exception import raise_new
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.numbers.arithmetic import compute
@@ -85,8 +85,20 @@ def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
 
 
 def equal_or_same(tx: Interpreter, left: Variable, right: Variable) -> bool:
-    """`left is right or left == right`, as `in`, `index`, `count` and `remove` compare."""
+    """`left is right or left == right`, as `in`, `index`, `count` and `remove` compare.
+
+    Equal constants need no answer to `is`, and no guard on it. Only a NaN does not equal itself.
+    """
+    left, right = tx.output.objects.resolve(left), tx.output.objects.resolve(right)
+    if _are_equal_constants(left, right):
+        return True
     return same_object(tx, left, right) or equal(tx, left, right)
+
+
+def _are_equal_constants(left: Variable, right: Variable) -> bool:
+    if not (isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable)):
+        return False
+    return constants_equal(left.value, right.value) and not holds_nan(left.value)
 
 
 def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:

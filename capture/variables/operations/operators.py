@@ -108,8 +108,10 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
     left, right = one, other
     if max_min.is_among((left, right)):
         return max_min.operate(tx, symbol, function, [left, right])
-    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
-        return tx.output.call_function(tx, function, [left, right], {})
+    if any(isinstance(value, TensorVariable) for value in (left, right)) and not _is_template(symbol, left):
+        if symbol != "*" or not any(value.python_type() in (str, bytes) for value in (left, right)):
+            return tx.output.call_function(tx, function, [left, right], {})
+        left, right = (_index_of_tensor(tx, value) for value in (left, right))
     if graph_float.is_among((left, right)):
         return graph_float.operate(tx, symbol, function, [left, right])
     computed = compute(function, [left, right]) or late_values.compute(function, [left, right])
@@ -118,11 +120,21 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
     rule = _container_rule(symbol, left, right)
     if rule is not None:
         return rule(tx, left, right)
-    if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
-        return STRING_METHODS["%"](tx, left.value, [right], {})
+    if _is_template(symbol, left):
+        return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
     late_values.check_unneeded((left, right))
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
+
+
+def _index_of_tensor(tx: Interpreter, value: Variable) -> Variable:
+    """How often a text is to be repeated."""
+    return value.call_method(tx, "__index__", [], {}) if isinstance(value, TensorVariable) else value
+
+
+def _is_template(symbol: str, left: Variable) -> bool:
+    """Whether this is `template % value`, which writes the value as text."""
+    return symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str)
 
 
 SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})

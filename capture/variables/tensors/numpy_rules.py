@@ -17,12 +17,14 @@ from capture.variables.callables.builtin import BuiltinVariable, describe_all
 from capture.variables.containers.sequence import SequenceVariable, holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import fold
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import CALLS, lookup, rule
-from capture.variables.core.wrap import WRAPPERS, guard_identity
+from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type
 from capture.variables.objects.wrap import wrap_object
 from capture.variables.tensors import numpy_array, numpy_operators
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
+from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +114,31 @@ def wrap_numpy_function(output: Output, value: Any, source: Source | None) -> Va
     return BuiltinVariable(value, source)
 
 
+def wrap_function_in_cython(output: Output, value: Any, source: Source | None) -> Variable:
+    """NumPy's random functions, and functions of other libraries that are made by Cython."""
+    if not str(value.__module__).startswith("numpy.random"):
+        return wrap_object(output, value, source)
+    guard_identity(output, value, source)
+    return OpaqueVariable(value, source or ConstantSource(value), "numpy_random", name=value.__qualname__)
+
+
+def wrap_random_generator(output: Output, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    held = source or ConstantSource(value)
+    return OpaqueVariable(value, held, "numpy_random", name=f"numpy.random.{type(value).__name__}")
+
+
+def _new_generator(name: str) -> Callable[..., Variable]:
+    def call(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
+        raise GraphBreak("numpy_random", name=f"numpy.random.{name}")
+
+    return call
+
+
+for _class in (np.random.Generator, np.random.RandomState):
+    WRAPPERS[_class] = wrap_random_generator
+    CALLS[_class] = _new_generator(_class.__name__)
+WRAPPERS[type(np.random.default_rng)] = wrap_function_in_cython
 WRAPPERS[np.ndarray] = numpy_array.wrap_array
 for _class in NUMBERS:
     WRAPPERS[_class] = numpy_array.wrap_number

@@ -135,7 +135,7 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
     states, modes = len(tx.output.modes.changes), read_modes()
-    draws = len(tx.output.inputs.draws)
+    made = tx.output.inputs.made_outside()
     versions = {node: version_of(node) for node in graph.nodes}
     given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
     versions |= {node: version_of(node) for node in given}
@@ -157,8 +157,8 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
         example = plain(tx, function.call(tx, variables, keywords), leave)
     finally:
         tx.output.unbacked.bodies -= 1
-    if len(tx.output.inputs.draws) != draws:  # the body may run more than once
-        raise GraphBreak("mutation", value=f"Python's random stream in {function.describe()}")
+    if tx.output.inputs.made_outside() != made:  # the body may run more than once
+        raise GraphBreak("mutation", value=f"a random stream, or a clock, in {function.describe()}")
     if len(tx.output.modes.changes) != states:
         if read_modes() != modes:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")

@@ -8,6 +8,7 @@ Out: nodes of the graph, or constants. A `TensorVariable` is a graph node with i
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import types
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
+from capture.graph.made_by import made_by
 from capture.graph.replaced_data import with_data
+from capture.policy import first_steps
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.sequence import SizeVariable, holds_symbols
@@ -27,6 +30,7 @@ from capture.variables.core.makers import makes
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.iterator import SequenceIterator
+from capture.variables.numbers import constant_tensors
 from capture.variables.tensors import tensor_attributes
 from guards.sources import GradSource
 
@@ -57,7 +61,6 @@ CONSTANT_ATTRIBUTES = frozenset(
         "is_nested",
         "is_sparse_csr",
         "itemsize",
-        "names",
         "is_ipu",
         "is_vulkan",
         "is_maia",
@@ -84,7 +87,6 @@ CONSTANT_METHODS = frozenset(
         "is_neg",
         "is_inference",
         "is_pinned",
-        "has_names",
         "is_same_size",
         "dim_order",
         "__len__",
@@ -128,10 +130,6 @@ OUTSIDE = frozenset(
         "share_memory_",
         "__array__",
         "pin_memory",
-        "rename",
-        "rename_",
-        "refine_names",
-        "align_to",
         "__deepcopy__",
         "__reduce_ex__",
         "__reduce__",
@@ -168,6 +166,7 @@ class TensorVariable(Variable):
         self.value: torch.Tensor | None = None  # the existing tensor, if there is one
         self.attributes: dict[str, Variable] = {}  # set by the program
         self.leaf: TensorVariable | None = None  # this tensor before the program gave it other data
+        self.is_detached = False  # by `detach_`: the fake tensor is a view, but the tensor is none
 
     def python_type(self) -> type:
         return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
@@ -181,8 +180,17 @@ class TensorVariable(Variable):
     def real_value(self) -> Any:
         return super().real_value() if self.value is None else self.value
 
+    def known_truth(self, tx: Interpreter) -> bool | None:
+        """`bool(tensor)` of a constant. None if its values are not known, or if code of the program says."""
+        plain = self.cls is torch.Tensor and not tx.output.modes.function_modes
+        known = constant_tensors.number_of(self.fake, "__bool__") if plain else None
+        return None if known is None else known.value
+
     def truth(self, tx: Interpreter) -> bool:
-        raise GraphBreak("data_dependent_value", what="bool(tensor)")
+        known = self.known_truth(tx)
+        if known is not None:
+            return known
+        raise made_by(GraphBreak("data_dependent_value", what="bool(tensor)"), self.node)
 
     def length(self, tx: Interpreter) -> int:
         """The number of rows, which may be a symbol."""
@@ -284,7 +292,7 @@ class TensorVariable(Variable):
             number = tx.read_number(name, self, args) if not kwargs else None
             if number is not None:
                 return number
-            raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
+            raise made_by(GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name]), self.node)
         if name in OF_MEMORY:
             raise self.unknown("method", name)
         if name in OUTSIDE:
@@ -457,7 +465,12 @@ def _grad(self: TensorVariable, tx: Interpreter) -> Variable:
         if self.fake.is_leaf or not self.fake.requires_grad:
             return ConstantVariable(None)
         raise GraphBreak("get_attr", value=self, name="grad")
+    first_steps.check(tx, functools.partial(_waits_for_gradient, self.value))
     return wrap(tx.output, self.value.grad, GradSource(self.source))
+
+
+def _waits_for_gradient(tensor: torch.Tensor) -> bool:
+    return tensor.grad is None and tensor.is_leaf and tensor.requires_grad
 
 
 def _grad_fn(self: TensorVariable, tx: Interpreter) -> Variable:
@@ -515,14 +528,25 @@ def _iter(self: TensorVariable, tx: Interpreter) -> Variable:
 def _detach_in_place(self: TensorVariable, tx: Interpreter) -> Variable:
     """`x.detach_()` of a result. From here on the variable stands for the detached tensor.
 
-    Breaks for an input, because the caller holds that tensor.
+    Breaks for an input, because the caller holds that tensor; for a view, which torch refuses; and for a
+    tensor with views, whose gradients and writes depend on the tensor.
     """
-    if self.source is not None or self.fake._is_view():
+    if self.source is not None:
         raise GraphBreak("method", name="detach_", value=self)
+    if self.fake._is_view() or _has_views(self, tx):
+        raise self.unknown("method", "detach_")
     detached = tx.output.call_method(tx, "detach", [self], {})
     assert isinstance(detached, TensorVariable)
-    self.node, self.fake = detached.node, detached.fake
+    self.node, self.fake, self.is_detached = detached.node, detached.fake, True
     return self
+
+
+def _has_views(self: TensorVariable, tx: Interpreter) -> bool:
+    """Whether another tensor of the graph has its memory."""
+    memory = self.fake.untyped_storage()._cdata
+    values = pytree.tree_leaves([node.meta.get("example_value") for node in tx.output.graph.nodes])
+    others = (v for v in values if isinstance(v, torch.Tensor) and v is not self.fake)
+    return any(other.untyped_storage()._cdata == memory for other in others)
 
 
 def _requires_grad_in_place(
@@ -538,7 +562,7 @@ def _requires_grad_in_place(
 
 def _is_view(self: TensorVariable, tx: Interpreter) -> Variable:
     """Whether a result is a view. It breaks for an input, because no guard checks that."""
-    if self.value is not None:
+    if self.value is not None or self.is_detached:
         raise self.unknown("method", "_is_view")
     return ConstantVariable(self.fake._is_view())
 

@@ -204,7 +204,7 @@ class Trial:
         self.nodes = [t.node for t in self.tensors]
         self.last = next(reversed(tx.output.graph.nodes), None)
         self.states = len(tx.output.modes.changes)
-        inputs, draws = len(tx.output.inputs.all), len(tx.output.inputs.draws)
+        inputs, made = len(tx.output.inputs.all), tx.output.inputs.made_outside()
         effects = tx.output.side_effects.change_count()
         versions = {node: subgraph.version_of(node) for node in tx.output.graph.nodes}
 
@@ -224,7 +224,7 @@ class Trial:
 
         versions |= {made.node: made.version for made in tx.output.inputs.all[inputs:]}
         self._check_writes(versions)
-        if tx.output.side_effects.change_count() != effects or len(tx.output.inputs.draws) != draws:
+        if tx.output.side_effects.change_count() != effects or tx.output.inputs.made_outside() != made:
             raise GraphBreak("mutation", value=f"an object that is no argument of {function.describe()}")
 
     def told(self, tx: Interpreter, name: str) -> list[Variable]:

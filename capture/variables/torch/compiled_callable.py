@@ -55,14 +55,15 @@ def _call_module(
     return _original(tx, args[0]).call(tx, args[1:], kwargs)
 
 
-def _call_forward(
+def _call_relayed(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     original: Any = _original(tx, args[0])
     # not what the program has set on the module itself: that may be what calls us
-    forward = class_attribute(tx, original, type(original.value), "forward")
-    assert forward is not None
-    return forward.call(tx, args[1:], kwargs)
+    name = compiled_module.relayed_name(function.function)
+    method = class_attribute(tx, original, type(original.value), name)
+    assert method is not None
+    return method.call(tx, args[1:], kwargs)
 
 
 def _original(tx: Interpreter, module: Variable) -> Variable:
@@ -130,5 +131,5 @@ def _compiled(tx: Interpreter, compiler: Any, given: Variable, settings: dict[st
 
 MODULE_METHODS = {
     compiled_module.CompiledModule.__call__.__code__: _call_module,
-    compiled_module.FORWARD: _call_forward,
+    compiled_module.RELAY: _call_relayed,
 }

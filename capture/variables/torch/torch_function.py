@@ -106,7 +106,10 @@ def _constant(
     if reader is not None:
         tx.output.guarding.state(*reader)
     result = self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
-    if not kwargs and not any(isinstance(argument, TensorVariable) for argument in args):
+    guarded = reader is not None or self.function in function_kinds.GUARDED_WITH_EACH_FRAME
+    if not guarded and not any(isinstance(argument, TensorVariable) for argument in args):
+        if kwargs:
+            granted().only_here("a fact with keywords")
         granted().facts.append((self.function, tuple(map(value, args)), result))
     return tx.wrap_constant(result)
 

@@ -33,11 +33,6 @@ def remove_hook(handle: Any) -> None:
             del held[handle.id]
 
 
-def assertion(condition: Any, message: Any) -> None:
-    """`torch._assert` as a statement."""
-    assert condition, message
-
-
 class ProfilerRange:
     """Stands for `record_function` in a graph, where a range would contain nothing."""
 

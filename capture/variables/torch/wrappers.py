@@ -21,6 +21,7 @@ from torch.masked._ops import _combine_input_and_mask
 from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
 
 from capture.bytecode.dialects import dialect
+from capture.policy import first_steps
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import polyfills
 from capture.variables.core.base import Variable
@@ -54,8 +55,15 @@ def _optimizer_method(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`Optimizer.step` and similar methods. They run with the grad mode that the optimizer needs."""
+    if function.function.__name__ == "step":
+        first_steps.check(tx, functools.partial(_has_no_state, args))
     method = function.closure_value(tx, "func")
     return tx.wrap_function(wrapper_polyfills.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
+
+
+def _has_no_state(args: list[Variable]) -> bool:
+    optimizer = getattr(args[0], "value", None) if args else None
+    return isinstance(optimizer, torch.optim.Optimizer) and not vars(optimizer).get("state")
 
 
 def _kept_from_compilers(
@@ -66,12 +74,6 @@ def _kept_from_compilers(
     if wrapped.__qualname__ not in PLAIN_PYTHON:
         raise GraphBreak("call_disabled", name=wrapped.__qualname__)
     return function.closure_value(tx, "fn").call(tx, args, kwargs)
-
-
-def _assertion(
-    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    return tx.wrap_function(wrapper_polyfills.assertion).call(tx, args, kwargs)
 
 
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
@@ -127,7 +129,6 @@ BY_CODE: dict[types.CodeType, Any] = {
         for transform, name, options in MAKERS
     },
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
-    torch._assert.__code__: _assertion,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
     **contexts.METHODS,
     **compiled_callable.MODULE_METHODS,

@@ -21,7 +21,7 @@ from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.form import KernelForm, constant_end
-from codegen.kernel.program import KernelStep, Step
+from codegen.kernel.program import KernelStep, Origin, Step
 
 Needs = list[set[int]]
 
@@ -68,7 +68,13 @@ def _table(steps: list[tuple[KernelStep, KernelForm]]) -> KernelStep:
     sizes: list[ir.Expr] = []
     for step, shape in steps:
         sizes += [*step.sizes, *(ir.Const(shape.numbers[place]) for place in names)]
-    return KernelStep(kernel, tuple(name for step, _ in steps for name in step.buffers), tuple(sizes))
+    first, nodes = steps[0][0].origin, (node for step, _ in steps for node in step.origin.nodes)
+    return KernelStep(
+        kernel,
+        tuple(name for step, _ in steps for name in step.buffers),
+        tuple(sizes),
+        origin=Origin(first.operators, tuple(dict.fromkeys(nodes))),
+    )
 
 
 def _with_sizes(body: list[ir.Stmt], names: dict[int, str], places: Iterator[int]) -> list[ir.Stmt]:

@@ -18,7 +18,8 @@ from capture.interpret.opcodes import registry
 
 ROOT = Path(__file__).parents[3]
 DIALECTS = ROOT / "capture" / "bytecode" / "dialects"
-HANDLERS = ROOT / "capture" / "interpret" / "opcodes"
+#: here each handler has the name of the instruction that it carries out, or writes as text
+HANDLERS = [ROOT / "capture" / "interpret" / "opcodes", ROOT / "capture" / "decompile"]
 PYTHON = sorted(path for path in (ROOT / "capture").rglob("*.py") if DIALECTS not in path.parents)
 #: names of the library `bytecode` that make instructions
 INSTRUCTION_MAKERS = {"Instr", "ConcreteInstr", "BinaryOp", "Compare", "FreeVar", "CellVar"}
@@ -33,7 +34,7 @@ def _handler_names(tree: ast.AST) -> set[int]:
 
 def _raw_names(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text())
-    allowed = _handler_names(tree) if path.parent == HANDLERS else set()
+    allowed = _handler_names(tree) if path.parent in HANDLERS else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in dis.opmap and id(node) not in allowed:
             yield f"{path.relative_to(ROOT)}:{node.lineno} {node.value}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import multiprocessing
 import pickle
+import traceback
 
 import pytest
 import torch
@@ -131,3 +133,81 @@ def test_spawned_workers_of_a_loader_get_it():
     rows = Rows(capture.compile(doubled, backend="eager"))
     loader = torch.utils.data.DataLoader(rows, num_workers=1, multiprocessing_context="spawn")
     assert [batch.tolist() for batch in loader] == [[[1.0, 1.0, 1.0]], [[3.0, 3.0, 3.0]]]
+
+
+# --- disabled functions, and functions of the hook in Python ----------------------------------------------
+
+
+@capture.disable
+def left_alone(x):
+    return x * 5
+
+
+@capture.compile(backend="eager", hook="settrace")
+def traced(x):
+    return x * 7
+
+
+MAKERS = {
+    "disable": capture.disable,
+    "settrace": functools.partial(capture.compile, backend="eager", hook="settrace", dynamic=False),
+}
+
+
+@pytest.mark.parametrize("copying", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_what_comes_back_does_the_same(maker, name, copying):
+    made, x = MAKERS[maker](TARGETS[name]()), torch.randn(2, 3)
+    again, expected = copying(made), made.__wrapped__(x)
+    with capture.enable("eager") if maker == "disable" else contextlib.nullcontext():
+        capture.reset()
+        assert torch.equal(again(x), expected)
+        assert torch.equal(again(x), expected)  # the hook in Python may need a second call
+        assert counters["graphs"]["compiled"] == (maker == "settrace")
+    assert vars(again).get("_capture_disabled") == vars(made).get("_capture_disabled")
+    assert (again is made) == (copying is not pickled and name in ("function", "builtin"))
+
+
+def test_decorated_functions_of_both_kinds_are_their_names():
+    assert pickled(left_alone) is left_alone and pickled(traced) is traced
+
+
+def test_a_disabled_method_gets_an_object_of_its_own():
+    net, x = Net(), torch.randn(2, 3)
+    again = copy.deepcopy(capture.disable(net.scores))
+    expected = net.scores(x)
+    with torch.no_grad():
+        net.linear.weight.zero_()
+    assert torch.equal(again(x), expected)
+
+
+def fails(x):
+    raise ValueError(x)
+
+
+@capture.disable
+class Failing(torch.nn.Module):
+    def forward(self, x):
+        fails(x)
+
+
+@pytest.mark.parametrize("make", [lambda: capture.disable(fails), lambda: capture.disable(Failing())])
+def test_disabled_code_has_no_frames_of_ours_in_its_traceback(make):
+    with pytest.raises(ValueError) as caught:
+        make()(1)
+    files = {entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {__file__} or files == {__file__, torch.nn.modules.module.__file__}
+
+
+def test_a_disabled_function_is_not_captured_by_the_hook_in_python():
+    @capture.disable
+    def around(x):
+        return doubled(doubled(x))
+
+    with capture.enable("eager", hook="settrace"):
+        capture.reset()
+        assert [around(torch.ones(1)).item() for _ in range(3)] == [7, 7, 7]
+        assert counters["graphs"]["compiled"] == 0
+        assert [doubled(torch.ones(1)).item() for _ in range(3)] == [3, 3, 3]
+        assert counters["graphs"]["compiled"] == 1

@@ -263,3 +263,38 @@ def test_output_comes_before_the_error_of_a_graph_that_wrote(capfd) -> None:
                 function(x, index)
             outcomes.append((capfd.readouterr().out, x.tolist()))
         assert outcomes[0] == outcomes[1]
+
+
+class Unprintable:
+    def __str__(self):
+        raise AssertionError("nobody asks for this text")
+
+
+def logs_below_the_level(x):
+    items = []
+    y = x * 2
+    try:
+        LOG.debug("step %s of %s", y, Unprintable())
+        LOG.log(logging.INFO, "items %s", items)
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug("sum %s", y.sum())
+    except ValueError:
+        return None
+    return y + 1
+
+
+def test_a_record_below_the_level_of_its_logger_is_nothing(caplog) -> None:
+    capture.reset()
+    LOG.setLevel(logging.WARNING)
+    captured = capture.compile(logs_below_the_level, fullgraph=True)
+    try:
+        assert torch.equal(captured(X), X * 2 + 1)
+        assert capture.counters["graphs"]["compiled"] == 1
+        LOG.setLevel(logging.INFO)
+        assert torch.equal(captured(X), X * 2 + 1)
+        assert [record.getMessage() for record in caplog.records] == ["items []"]
+        LOG.setLevel(logging.ERROR)
+        assert torch.equal(captured(X), X * 2 + 1)
+        assert len(caplog.records) == 1 and capture.counters["graphs"]["compiled"] == 1
+    finally:
+        LOG.setLevel(logging.NOTSET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
 import torch
 
 import capture
@@ -80,3 +81,34 @@ def test_what_an_abandoned_generator_held():
         assert capture.compile(program, backend="eager")(torch.ones(3), token)[1]
     finally:
         gc.enable()
+
+
+class Holder:
+    reference: weakref.ref
+
+
+def watched_by_python(x, holder):
+    made = x - 1
+    watch(made)
+    return held[0]() is None
+
+
+def watched_by_a_reference(x, holder):
+    made = x - 1
+    holder.reference = weakref.ref(made)
+    return holder.reference() is None
+
+
+def watched_and_bound_again(x, holder):
+    made = x - 1
+    watch(made)
+    made = None  # noqa: F841
+    return held[0]() is None
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("function", [watched_by_python, watched_by_a_reference, watched_and_bound_again])
+def test_a_tensor_lives_as_long_as_its_local(function, backend: str) -> None:
+    x = torch.ones(3)
+    captured = capture.compile(function, backend=backend)
+    assert captured(x, Holder()) == function(x, Holder())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 
 import _capture
 import pytest
@@ -70,6 +71,33 @@ def test_the_step_that_repeats_is_captured_as_a_whole():
     for cold in (train, Model.forward, Block.forward, Model.__init__, Block.__init__):
         assert not captured(cold.__code__), cold
     assert counters["graphs"]["compiled"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments_of",
+    [
+        lambda n: (torch.ones(2, n),),
+        lambda n: ({"input": torch.ones(n)},),
+        lambda n: (torch.ones(2), n),
+        lambda n: (torch.ones(2), [n / 3, 0.5]),
+    ],
+    ids=["size", "size in a dict", "int", "float in a list"],
+)
+def test_what_changes_before_the_capture_is_a_symbol_in_it(arguments_of, monkeypatch):
+    def f(x, factor=2):
+        x = x["input"] if isinstance(x, dict) else x
+        return x * (factor[0] if isinstance(factor, list) else factor)
+
+    monkeypatch.setattr(patience, "LEAST_NS", 5_000_000)
+    with capture.enable():
+        numbers = itertools.count(3)
+        while not captured(f.__code__):
+            f(*arguments_of(next(numbers)))
+        results = [f(*arguments_of(next(numbers))) for _ in range(3)]
+    last = next(numbers)
+    expected = [f(*arguments_of(n)) for n in range(last - 3, last)]
+    torch.testing.assert_close(results, expected)
+    assert captured(f.__code__) and not counters["recompiles"]
 
 
 def test_what_runs_once_is_not_captured():

@@ -61,6 +61,13 @@ def rounds_in_half_precision(x):
     return y * 2, np.arange(3, dtype=np.float16) * np.float16(0.1)
 
 
+@meets("numpy_random")
+def draws_with_numpy(x):
+    y = x + 1
+    np.random.seed(3)
+    return y * np.random.rand() + np.random.default_rng(1).normal() + np.random.RandomState(2).rand()
+
+
 @meets("call")
 def calls_unknown_class(x):
     y = x + 1
@@ -101,6 +108,13 @@ def disabled(x):
 @meets("call_disabled")
 def calls_disabled(x):
     return disabled(x + 1) * 2
+
+
+@meets("debugger")
+def stops(x):
+    y = x + 1
+    breakpoint()
+    return y * 2
 
 
 @meets("explicit")
@@ -202,9 +216,9 @@ def strange_argument(x):
 
 
 @meets("operator")
-def subscripts_unknown(x):
+def makes_a_long_list(x):
     y = x + 1
-    return y * 2, (lambda: 0).__code__.co_argcount, [5, 6][torch.tensor(1)]
+    return y * len([0] * 1_000_000)
 
 
 class Odd(type):
@@ -385,7 +399,8 @@ SMALL = {"inline_depth": 20, "max_instructions": 1500}
 
 
 @pytest.mark.parametrize("reason", sorted(PROGRAMS))
-def test_reason(reason: str) -> None:
+def test_reason(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.breakpointhook", lambda: None)
     program = PROGRAMS[reason]
     expected = outcome(program, (X.clone(),))
     with config.patch(raise_on_error=True, **SMALL):

@@ -35,7 +35,9 @@ def test_it_gets_the_line_of_the_log(captured, caplog):
     finally:
         log.set_logs()
     assert causes == [record.getMessage() for record in caplog.records]
-    assert len(causes) == 2 and all(cause.startswith("scaled (") and " k: was " in cause for cause in causes)
+    assert len(causes) == 2 and all(
+        cause.startswith("scaled [0/") and " k: was " in cause for cause in causes
+    )
 
 
 def test_the_registration_ends(captured):

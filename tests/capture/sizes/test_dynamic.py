@@ -445,7 +445,7 @@ def doubling_graph() -> tuple[Any, list[int]]:
         return module.forward
 
     [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
-    return sized_graph.SizedGraph(module, inputs, compile_graph), compiled
+    return sized_graph.SizedGraph(lambda: module, inputs, compile_graph), compiled
 
 
 def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -556,7 +556,8 @@ def test_a_failure_names_the_expression_and_the_line() -> None:
     def branching(x: torch.Tensor) -> torch.Tensor:
         return x + 1 if x.shape[0] * 2 > 7 else x - 1
 
-    run(branching, rows(5), dynamic=True)
+    backend = run(branching, rows(5), dynamic=True)  # entries live as long as their backend
+    assert backend.graphs
     guards = _capture.entries(branching.__code__)[0].guard_set
     index = next(i for i, guard in enumerate(guards) if "7 <" in guard.text)
     frame = FrameNamespace({"x": tensor(3, 4)}, {}, {}, branching)

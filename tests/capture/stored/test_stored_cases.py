@@ -32,7 +32,7 @@ def operator_by_operator(gm: Any, *_: Any) -> EagerGraph:
 def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
     monkeypatch.setattr("codegen.stored.compile_graph.compile_anew", operator_by_operator)
-    monkeypatch.setattr("capture.backends.llvm.compile_for_sizes", lambda *_, **__: None)
+    monkeypatch.setattr("codegen.stored.compile_graph.compile_sizes_anew", lambda *_: None)
     arguments = case.arguments()
     eager_args = arguments()
     expected = outcome(case.function, eager_args)

@@ -41,7 +41,7 @@ def counted(function: Any, *args: Any) -> tuple[Any, int, int]:
     capture.reset()
     with capture.enable():
         value = function(*args)
-    return value, counters["stored_entries"]["found"], counters["frames"]["captured"]
+    return value, counters["entries"]["loaded"], counters["frames"]["captured"]
 
 
 def made(text: str, name: str = "program", **names: Any) -> Any:
@@ -65,6 +65,85 @@ def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     assert results[1][1] > 0
     assert results[1][2] == 0
     assert str(results[0][0]) == str(results[1][0])
+
+
+def test_objects_that_torch_makes_anew_or_hides() -> None:
+    """A lazy property read from its class; the class of a module that stands in the place of another one."""
+    for text in (
+        "d = torch.distributions\ndef f(x): return d.Categorical(logits=x).entropy()",
+        "import torch.nn as nn\nm = nn.LSTM(3, 4)\ndef f(x): return m(x)[0].detach() * 0",
+        "import torch.nn as nn\nm = nn.GRUCell(3, 4)\ndef f(x): return m(x).detach() * 0",
+    ):
+        results = [counted(made(text), X) for _ in range(2)]
+        assert results[1][1:] == (1, 0), text
+        assert torch.equal(results[0][0], results[1][0])
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_graphs_for_all_sizes(trains: bool) -> None:
+    """The entry serves sizes that the first process has not seen; the second one translates none of them."""
+    text = "W = torch.ones(3, 2, requires_grad={})\ndef f(x): return (x @ W).tanh() * x.shape[0]"
+    for sizes in ((4, 5, 9), (6, 17, 4)):
+        f = made(text.format(trains))
+        capture.reset()
+        for size in sizes:
+            x = torch.randn(size, 3)
+            with capture.enable(dynamic=True):
+                value = f(x)
+            torch.testing.assert_close(value, f(x))
+            assert value.requires_grad == trains
+    assert counters["frames"]["captured"] == 0
+    assert counters["entries"]["loaded"] == 1
+
+
+def test_a_graph_for_each_value_of_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that the first process has not seen are compiled; others come from the store."""
+    text = "def f(x, s): return torch.nn.functional.leaky_relu(x, s) * 2 + s"
+    compiled: list[int] = []
+    anew = vars(sys.modules["codegen.stored.compile_graph"])["compile_anew"]
+    monkeypatch.setattr(
+        "codegen.stored.compile_graph.compile_anew", lambda *args: (compiled.append(1), anew(*args))[1]
+    )
+    for slopes, expected in (((0.1, 0.2, 0.3, -0.0), 4), ((0.2, 0.3, 0.0, -0.0), 1)):
+        f = made(text)
+        capture.reset()
+        compiled.clear()
+        for slope in slopes:
+            with capture.enable():
+                value = f(X - 2, slope)
+            torch.testing.assert_close(value, f(X - 2, slope), rtol=0, atol=0)
+        assert len(compiled) == expected
+    assert (counters["entries"]["loaded"], counters["frames"]["captured"]) == (1, 0)
+
+
+def test_an_edited_lazy_property_is_translated() -> None:
+    text = (
+        "from torch.distributions.utils import lazy_property\n"
+        "class A:\n  @lazy_property\n  def k(self): return {}\n"
+        "def f(x): return x * (2 if isinstance(A.k, lazy_property) else 3) * A().k"
+    )
+    counted(made(text.format(5)), X)
+    assert torch.equal(counted(made(text.format(5)), X)[0], X * 10)
+    value, found, _ = counted(made(text.format(7)), X)
+    assert torch.equal(value, X * 14)
+    assert found == 0
+
+
+def test_counts_are_those_of_the_program() -> None:
+    def counts() -> Any:
+        counted(made(BREAK), X, [])
+        groups = {name: dict(counters[name]) for name in ("graphs", "graph_breaks", "recompiles")}
+        return groups["graphs"].pop("loaded", 0), groups
+
+    (none, first), (loaded, second) = counts(), counts()
+    assert first == second
+    assert (none, loaded) == (0, 1)
+
+
+def test_who_watches_gets_captures(caplog: pytest.LogCaptureFixture) -> None:
+    counted(made(GRAPH), X)
+    with caplog.at_level("DEBUG", "capture.graph"):
+        assert counted(made(GRAPH), X)[1:] == (0, 1)
 
 
 def test_another_callee_is_translated() -> None:
@@ -212,8 +291,48 @@ def test_a_second_process_translates_nothing(store: Path) -> None:
     first = answer(started(store, 1))
     second = answer(started(store, 2))
     assert first["wrong"] == second["wrong"] == []
-    assert first["found"] == 0
-    assert second["found"] > 5 * second["kept"]
+    assert first["loaded"] == 0
+    assert second["loaded"] > 5 * second["stored"]
+
+
+#: a forward, a training step and a graph for all sizes; the modules that they need
+IMPORTING = """
+import json, sys
+import torch, capture
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.LayerNorm(8))
+
+@capture.compile
+def forward(x):
+    with torch.no_grad():
+        return model(x) * 2
+
+@capture.compile(dynamic=True)
+def step(x):
+    return model(x).pow(2).mean()
+
+before = set(sys.modules)
+for size in (4, 5):
+    forward(torch.ones(4, 8))
+    step(torch.ones(size, 8)).backward()
+counted = capture.counters
+new = sorted(set(sys.modules) - before)
+print(json.dumps({"loaded": counted["entries"], "captured": counted["frames"], "new": new,
+                  "there": [name for name in ("llvmlite.binding", "sympy") if name in sys.modules]}))
+"""
+
+
+def test_a_second_process_imports_no_compiler(store: Path) -> None:
+    file = store / "program.py"
+    file.write_text(IMPORTING)
+    settings = {"CAPTURE_CACHE_DIR": str(store / "store"), "CAPTURE_STORE_ENTRIES": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
+    command = [sys.executable, "-W", "ignore", str(file)]
+    runs = [subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(2)]
+    first, second = (json.loads(run.stdout.splitlines()[-1]) for run in runs)
+    assert first["there"] == ["llvmlite.binding", "sympy"]
+    assert second["loaded"].get("missing", 0) == 0 and not second["captured"]
+    assert second["there"] == []
+    assert [name for name in second["new"] if name.partition(".")[0] in ("capture", "codegen", "torch")] == []
 
 
 def test_several_processes_at_once(store: Path) -> None:

@@ -41,7 +41,7 @@ def results(changing: World, captured: bool, changed_first: bool) -> list[Any]:
 def test_world(changing: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
     monkeypatch.setattr("codegen.stored.compile_graph.compile_anew", operator_by_operator)
-    monkeypatch.setattr("capture.backends.llvm.compile_for_sizes", lambda *_, **__: None)
+    monkeypatch.setattr("codegen.stored.compile_graph.compile_sizes_anew", lambda *_: None)
     settings = {"cache_dir": str(tmp_path), "store_entries": True, "raise_on_error": True, "when": "first"}
     with config.patch(settings):
         for changed_first in (False, True, False):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+import capture
 from tests.capture.worlds.registry import add_calls
 
 
@@ -119,6 +120,13 @@ def in_place_under_a_branch(a, b):
     return a * 3
 
 
+def transpose_and_read_the_other_shape(a, b):
+    a.unsqueeze_(0)
+    shape = tuple(b.shape)
+    capture.graph_break()
+    return a + 1, shape
+
+
 def gradient_of_product(a, b):
     a, b = (t.detach().requires_grad_() if t.is_floating_point() else t for t in (a, b))
     return torch.autograd.grad((a * b).sum(), (a, b))
@@ -139,7 +147,8 @@ ALIASES = [
         (write_first, apart, diagonal), (write_both, transposed, diagonal),
         (write_second_read_first, apart, expanded), (resultant_alias, apart, same),
         (resultant_alias, same, view_of_the_other), (in_place_under_a_branch, apart, same),
-        (gradient_of_product, apart, same),
+        (transpose_and_read_the_other_shape, apart, same),
+        (transpose_and_read_the_other_shape, same, apart), (gradient_of_product, apart, same),
         (gradient_of_product, same, shifted), (write_second_read_first, apart, same_data_other_dtype),
     ]
 ]  # fmt: skip

@@ -55,7 +55,7 @@ def for_all_sizes(function: Any) -> Any:
     def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         graph = compile_for_sizes(module, inputs)
         assert graph is not None, "no form for all sizes"
-        return SizedGraph(module, inputs, _refuse, graph)
+        return SizedGraph(lambda: module, inputs, _refuse, graph)
 
     return capture.compile(function, backend=backend, dynamic=True)
 
@@ -68,7 +68,7 @@ def symbolic(function: Any, *args: Any) -> SizedGraph:
     module, inputs = captured(function, *args)
     graph = compile_for_sizes(module, inputs)
     assert graph is not None
-    return SizedGraph(module, inputs, _refuse, graph)
+    return SizedGraph(lambda: module, inputs, _refuse, graph)
 
 
 def rows(n: int) -> tuple[torch.Tensor, ...]:
@@ -157,7 +157,7 @@ def test_a_filled_plan_is_the_plan_for_these_sizes(name: str) -> None:
     def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         graph = compile_for_sizes(module, inputs)
         assert graph is not None
-        sized = SizedGraph(module, inputs, _refuse, graph)
+        sized = SizedGraph(lambda: module, inputs, _refuse, graph)
         return lambda *args: calls.append((graph, list(sized.key(args)))) or sized(*args)
 
     fast = capture.compile(function, backend=backend, dynamic=True)
@@ -234,12 +234,12 @@ def test_views_that_autograd_sees_are_compiled_for_each_size() -> None:
 
 
 def test_sums_of_rows_have_one_level_of_blocks() -> None:
-    """Blocks of rows are short enough to add them in one loop; their sums are kept in double precision."""
+    """Blocks of rows are short enough for runs alone; their sums are kept in double precision."""
     module, inputs = captured(lambda x: x.sum(-1), torch.ones(5, 300))
     graph = compile_for_sizes(module, inputs)
     assert isinstance(graph, SymbolicGraph)
     [kernel] = graph.kernels
-    assert kernel.llvm_ir.count("phi i64") == 4  # rows, blocks, whole vectors, the rest
+    assert kernel.llvm_ir.count("phi i64") == 5  # rows, blocks, runs of vectors, vectors, the rest
     x = torch.rand(3, 200_000) + 1
     fast = capture.compile(lambda x: x.sum(-1), dynamic=True)
     torch.testing.assert_close(fast(x), x.double().sum(-1).float(), rtol=1e-6, atol=0)

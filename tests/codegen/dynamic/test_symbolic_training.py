@@ -46,7 +46,7 @@ def for_all_sizes(function: Any) -> Any:
             return compile_fx(module, inputs)
         graph = compile_for_sizes(module, inputs)
         assert graph is not None, "no form for all sizes"
-        return SizedGraph(module, inputs, refuse, graph)
+        return SizedGraph(lambda: module, inputs, refuse, graph)
 
     return capture.compile(function, backend=backend, dynamic=True)
 
@@ -209,7 +209,7 @@ def symbolic(function: Any, *args: Any) -> tuple[SizedGraph, SymbolicTraining]:
     module, inputs = captured(function, *args)
     graph = compile_for_sizes(module, inputs)
     assert isinstance(graph, SymbolicTraining)
-    return SizedGraph(module, inputs, None, graph), graph  # type: ignore[arg-type]
+    return SizedGraph(lambda: module, inputs, None, graph), graph  # type: ignore[arg-type]
 
 
 def test_new_sizes_compile_and_plan_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,3 +41,16 @@ def test_copies_are_the_same() -> None:
     copy = Graph()
     copy.output(copy.graph_copy(build(torch.fx.Graph()), {}))
     assert seen(copy) == seen(build(torch.fx.Graph()))
+
+
+def test_same_names() -> None:
+    """Names that come again, end with a number, are a function of Python, or are taken by a renamed node."""
+    candidates = ["add", "add", "add_3", "add", "add_1", "sum", "sum", "x_1", "x_1_2", "x_1", "x", "x"]
+    found = []
+    for graph in (Graph(), torch.fx.Graph()):
+        nodes = [graph.create_node("placeholder", name, name=name) for name in candidates * 3]
+        nodes[0]._rename("taken")
+        nodes += [graph.placeholder("taken"), graph.placeholder("taken"), graph.call_method("__iAdd__")]
+        nodes += [graph.call_function(function) for function in (torch.cat, operator.add, torch.cat) * 2]
+        found.append([node.name for node in nodes])
+    assert found[0] == found[1]

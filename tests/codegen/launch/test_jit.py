@@ -230,7 +230,7 @@ def test_level_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_level_above_the_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     features = {feature: True for added in _ADDED.values() for feature in added} | {"avx512bw": False}
-    monkeypatch.setattr("codegen.llvm.target.get_host_cpu_features", lambda: features)
+    monkeypatch.setattr("codegen.llvm.target._host_features", lambda: features)
     monkeypatch.setattr("codegen.llvm.target._detect", lambda: LEVELS["x86-64-v3"])
     monkeypatch.setenv("CAPTURE_CPU", "x86-64-v4")
     _named.cache_clear()

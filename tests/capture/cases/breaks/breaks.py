@@ -364,9 +364,9 @@ def deleted_before_break(x):
 
 
 @case(2, 2)
-def time_breaks(x):
+def sleep_breaks(x):
     y = x + 1
-    time.time()
+    time.sleep(0)
     return y * 2
 
 

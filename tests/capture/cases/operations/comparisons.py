@@ -75,6 +75,26 @@ def a_text_made_anew_is_another_object(x):
     return text is again, text == again, text is text, x + 1  # noqa: PLR0124
 
 
+NAMES = ("cpu", "mps")
+NOT_A_NUMBER = float("nan")
+
+
+@case(ops=1)
+def a_computed_text_among_existing_ones(x):
+    return x.device.type in NAMES, str(x.dtype) in ["torch.float32"], NAMES.index(x.device.type), x + 1
+
+
+@case(ops=1)
+def a_computed_text_is_not_an_existing_one(x):
+    return x.device.type is NAMES[0], NAMES[0] is NAMES[0], x + 1  # noqa: PLR0124
+
+
+@case(ops=1)
+def not_a_number_among_others(x):
+    items = [NOT_A_NUMBER, frozenset([NOT_A_NUMBER])]
+    return NOT_A_NUMBER in items, float("nan") in items, frozenset([float("nan")]) in items, x + 1
+
+
 class Left:
     def __or__(self, other):
         return "left or"

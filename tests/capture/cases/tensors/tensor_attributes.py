@@ -151,3 +151,11 @@ def object_attribute_set_and_deleted(x, holder):
 @case(graphs=1, ops=1, args=lambda: (torch.arange(12.0).view(3, 4)[1:], torch.ones(2, 4)))
 def questions_to_arguments_that_no_guard_asks(view, own):
     return view._is_view(), own._is_view(), own.is_shared(), own._is_zerotensor(), view + own
+
+
+@case(graphs=1, ops=1)
+def named_tensors_are_gone(x):
+    try:
+        return x.names
+    except AttributeError as error:
+        return x + 1, str(error)

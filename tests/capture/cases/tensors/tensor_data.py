@@ -143,6 +143,68 @@ def data_of_another_dtype(x):
     return t
 
 
-@case(3, None)
-def index_of_a_tensor(x):
+@case(1, None)
+def index_of_a_constant_tensor(x):
     return x * operator.index(torch.tensor(2)), x[operator.index(torch.tensor([1]))]
+
+
+@case(1, None)
+def constant_tensors_as_indices(x):
+    rows, last = [x, x * 2], torch.tensor(1) + 1
+    return rows[torch.tensor(1)], rows[: torch.tensor(1, dtype=torch.uint8)], [1, 2, 3][last]
+
+
+@case(None, None)
+def constant_tensors_that_are_no_indices(x):
+    found = []
+    for wrong in (torch.tensor(1.0), torch.tensor([1, 2]), torch.tensor(True)):
+        try:
+            found.append((1, 2, 3)[wrong])
+        except TypeError:
+            found.append("no index")
+    return x * 2, found
+
+
+@case(None, None)
+def constant_tensors_that_were_written_to(x):
+    first, second, third = torch.tensor(0), torch.tensor(0), torch.tensor(0)
+    first.add_(1)
+    second.data.add_(1)
+    third.view(1)[0] = 1
+    return x * 2, [(1, 2)[index] for index in (first, second, third)]
+
+
+@case(1, None)
+def numbers_of_constant_tensors(x):
+    three, four = torch.tensor(3), torch.tensor([4.5])
+    sign = 1 if torch.tensor(True) and three > 2 else -1
+    return x * sign, three.item(), float(three), int(four), bool(four), (three + 1).item(), "ab" * three
+
+
+@case(1, None)
+def functions_that_ask_constant_tensors_for_an_index(x):
+    n = torch.tensor(5)
+    return x + len(range(n)), list(range(n - 4, n, torch.tensor(2))), hex(n), oct(n), bin(n), chr(n + 60)
+
+
+@case(None, None)
+def constant_tensors_that_are_no_such_numbers(x):
+    found = []
+    wrong = [torch.tensor(float("nan")), torch.tensor([1, 2]), torch.tensor(1j), torch.tensor(2.0)]
+    for ask in (int, range, hex, bool, lambda t: "a" * t):
+        for tensor in wrong:
+            try:
+                found.append(ask(tensor))
+            except (TypeError, ValueError, RuntimeError) as error:
+                found.append(type(error))
+    return x * 2, found
+
+
+@case(None, None)
+def numbers_of_constant_tensors_that_were_written_to(x):
+    one, other = torch.tensor(3), torch.tensor([3, 4])
+    one.add_(1)
+    other[0].mul_(5)
+    copied = one.clone()
+    copied += x.shape[0]
+    return x * one.item(), int(other[0]), float(copied), hex(one)

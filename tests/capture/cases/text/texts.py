@@ -113,3 +113,11 @@ def methods_of_texts_as_values(x):
         list(map(", ".join, [["a", "b"]])),
         str(pathlib.PurePosixPath("/a") / "b.txt"),
     )
+
+
+@case(None, None)
+def templates_over_one_tensor(x):
+    y = x * 2
+    text = "%s"
+    text %= y[0]
+    return y, "%s" % x[0], "%r" % (y > 0), "%s and %r" % (x[0], 1), text, b"%r" % x[0], "%d" % torch.tensor(3)

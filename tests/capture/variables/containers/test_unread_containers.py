@@ -77,6 +77,30 @@ def append_twice(x, i, held):
     return x + 1
 
 
+def append_and_look(x, i, held):
+    held.append(x * 2)
+    held.append(i)
+    same = held[-2]
+    return same + held[-1], same is held[-2], f"step {i}: {held[-1]}"
+
+
+def append_and_look_at_a_list(x, i, held):
+    held.append([x])
+    held[-1].append(i)
+    return held[-1][0] + 1
+
+
+def append_and_look_further(x, i, held):
+    held.append(x * 2)
+    return held[-2] if i else held[-1]
+
+
+def store_over_the_appended(x, i, held):
+    held.append(x * 2)
+    held[len(held) - 1] = x * 3
+    return held[-1] + 1
+
+
 def extend(x, i, held):
     held.extend([x, x + 1])
     held += (x * 3,)
@@ -188,6 +212,9 @@ def truth(x, i, held):
 #: program, what makes the container, the most entries
 FEW_ENTRIES: list[tuple[Callable[..., Any], Callable[[], Any], int]] = [
     (append, list, 1),
+    (append_and_look, list, 2),
+    (append_and_look, Log, 2),
+    (append_and_look_at_a_list, list, 2),
     (append, Log, 1),
     (append, collections.deque, 1),
     (append, lambda: collections.deque(maxlen=4), 2),
@@ -314,6 +341,9 @@ READ: list[tuple[Callable[..., Any], Callable[[], Any]]] = [
     (read_last, collections.deque),
     (read_last, lambda: collections.deque(maxlen=3)),
     (read_before, list),
+    (append_and_look_further, list),
+    (store_over_the_appended, list),
+    (append_and_look, lambda: collections.deque(maxlen=2)),
     (insert, list),
     (pop, list),
     (pop, collections.deque),

@@ -1,0 +1,168 @@
+"""The native code of a whole graph.
+
+In:  a `WholeGraph`, a machine, where parameters go.
+Out: `codegen.export.module.Native`, and for each tensor of the result where it lies.
+
+Parameters become constants in the object file, or arguments of the function behind those of the program.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+
+from capture.exporting.whole_graph import WholeGraph
+from capture.graph.program_places import PLACES
+from capture.policy.frame_filter import OUR_PACKAGES
+from capture.report.errors import ExportError
+from codegen.export.c_text import identifier
+from codegen.export.machine import Machine
+from codegen.export.module import Native, NoNativeForm, native_code
+from codegen.fake.fake import mode_of_a_trace
+from codegen.freeze.constants import Constants
+from codegen.kernel.errors import CompilationFailed, EmitError, UnsupportedTensor, UntraceableError
+from codegen.kernel.program import ExternStep
+from codegen.launch.compiled import lower
+from codegen.trace.module_runner import ModuleRunner
+from codegen.trace.trace import Trace, trace
+
+TORCH = os.path.dirname(torch.__file__) + os.sep
+REFUSED = (
+    UntraceableError,
+    UnsupportedTensor,
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+
+
+def native_graph(
+    whole: WholeGraph, machine: Machine, parameters: dict[int, str], inside: bool
+) -> tuple[Native, list[int]]:
+    """`parameters`: by id of a tensor, its name in the module.
+
+    Returns the code, and for each argument of it the position among the program's, or -1 for a parameter.
+    Raises ExportError.
+    """
+    try:
+        with torch.no_grad(), plain_operators(), mode_of_a_trace() as mode:
+            traced = trace(whole.module, whole.inputs, mode)
+            outputs = [
+                traced.outputs[place] if place >= 0 else _argument(whole, traced, -1 - place)
+                for place in whole.outputs
+            ]
+            with mode:
+                traced.copy_back()
+                graph = traced.finish(traced.output_nodes(outputs))
+            arguments, order = _arguments(whole, traced, graph, parameters, inside)
+            program = lower(graph)
+    except REFUSED as error:
+        raise ExportError(
+            f"{whole.name} can't be exported: {type(error).__name__}: {error}{_place(_called(error))}"
+        ) from error
+    try:
+        return native_code(whole.name, program, arguments, machine), order
+    except NoNativeForm as error:
+        raise ExportError(
+            f"{whole.name} calls {error.step.op}{_line(traced, graph, error.step)}: it has no native form; "
+            "docs/export.md lists what can be exported"
+        ) from None
+    except (EmitError, CompilationFailed) as error:
+        raise ExportError(f"{whole.name} can't be compiled for {machine.triple}: {error}") from error
+
+
+@contextmanager
+def plain_operators() -> Iterator[None]:
+    """Attention and recurrent layers are traced as the operators that they are made of."""
+    flash, mkldnn = torch.backends.cuda.flash_sdp_enabled(), torch._C._get_mkldnn_enabled()
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_flash_sdp(flash)
+        torch._C._set_mkldnn_enabled(mkldnn)
+
+
+def _argument(whole: WholeGraph, traced: Trace, place: int) -> Any:
+    """The fake tensor of an argument that the program returns as it is."""
+    for value, fake in zip(whole.inputs, traced.inputs, strict=True):
+        if value is whole.arguments[place][1]:
+            return fake
+    raise ExportError(f"{whole.name} returns {whole.arguments[place][0]}, an argument that no operator reads")
+
+
+def _arguments(
+    whole: WholeGraph, traced: Trace, graph: torch.fx.Graph, parameters: dict[int, str], inside: bool
+) -> tuple[list[tuple[str, str, str]], list[int]]:
+    """(buffer, name in C, path) of each argument of the function: first the program's, then parameters.
+
+    Parameters that stay inside become constants of the graph.
+    """
+    values = [*whole.inputs, *traced.lifted]
+    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    written = {tracked.memory.placeholder for tracked in traced.written}
+    found: list[tuple[int, str, str]] = []
+    behind: list[tuple[str, str]] = []
+    constants = Constants(graph, {})
+    for node, value in zip(nodes, values, strict=True):
+        place = whole.argument_at(value)
+        if place is not None:
+            if node.users:
+                found.append((place, node.name, whole.arguments[place][0]))
+            continue
+        path = parameters.get(id(value), node.name)
+        if not isinstance(value, torch.Tensor):
+            raise ExportError(f"{whole.name} computes with {value!r} from outside of its arguments")
+        if id(value) in parameters and not inside:
+            behind.append((node.name, path))
+        elif node in written:
+            raise ExportError(
+                f"{whole.name} writes to {path}, which is inside of the object: call .eval() on the model, "
+                'or export with parameters="arguments"'
+            )
+        else:
+            node.replace_all_uses_with(constants.add(value.detach(), node, node))
+            graph.erase_node(node)
+    found.sort()
+    taken: list[str] = [whole.name]
+    named = []
+    for buffer, path in [*((buffer, path) for _, buffer, path in found), *behind]:
+        taken.append(identifier(path, taken))
+        named.append((buffer, taken[-1], path))
+    return named, [*(place for place, _, _ in found), *(-1 for _ in behind)]
+
+
+def _line(traced: Trace, graph: torch.fx.Graph, step: ExternStep) -> str:
+    """Where the program calls the operator of a step."""
+    nodes = [node for node in graph.nodes if node.target is step.op]
+    nodes.sort(key=lambda node: node.name not in step.outputs)
+    source = traced.recorder.sources.get(nodes[0]) if nodes else None
+    return _place(source)
+
+
+def _called(error: BaseException) -> Any:
+    """The node of the module that was called when tracing failed."""
+    entry, found = error.__traceback__, None
+    while entry is not None:
+        if entry.tb_frame.f_code is ModuleRunner.run.__code__:
+            found = entry.tb_frame.f_locals.get("node")
+        entry = entry.tb_next
+    return found
+
+
+def _place(source: Any) -> str:
+    """The line of the program that a node of the module comes from."""
+    places = source.meta.get(PLACES, ()) if source is not None else ()
+    own = [place for place in places if not place.co_filename.startswith((TORCH, *OUR_PACKAGES))]
+    return f" ({own[-1].co_filename}:{own[-1].line})" if own else ""

@@ -1,0 +1,70 @@
+"""Arguments and results as plain data: which tensors, in which tuples, lists and dicts.
+
+In:  a value of tensors, numbers and texts in tuples, lists and dicts.
+Out: its tensors in order, each with its path; the form of the value without them, which JSON holds.
+
+    {"a": (x, 3)}   ->   [("a[0]", x)],  {"dict": {"a": {"tuple": [{"tensor": 0}, {"value": 3}]}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from capture.report.arguments import shown
+from capture.report.errors import ExportError
+
+PLAIN = (type(None), bool, int, float, str)
+#: sequences with named fields that torch's operators return
+RETURN_TYPES = tuple(value for value in vars(torch.return_types).values() if isinstance(value, type))
+
+Form = dict[str, Any]
+
+
+class Flattened:
+    """The form of a value, and its tensors by path."""
+
+    def __init__(self, value: Any, path: str, what: str) -> None:
+        self.tensors: list[tuple[str, torch.Tensor]] = []
+        self.what = what
+        self.form = self._form(value, path)
+
+    def _form(self, value: Any, path: str) -> Form:
+        if isinstance(value, torch.Tensor):
+            self.tensors.append((path, value))
+            return {"tensor": len(self.tensors) - 1}
+        if type(value) in PLAIN:
+            return {"value": value}
+        if type(value) in (tuple, list) or isinstance(value, RETURN_TYPES):
+            kind = "list" if type(value) is list else "tuple"
+            return {kind: [self._form(item, f"{path}[{i}]") for i, item in enumerate(value)]}
+        if type(value) is dict and all(isinstance(key, str) for key in value):
+            return {"dict": {key: self._form(item, f"{path}[{key!r}]") for key, item in value.items()}}
+        raise ExportError(
+            f"{self.what} {path or 'it'} is {shown(value)}: an exported function takes and gives tensors, "
+            "numbers and texts, in tuples, lists and dicts with texts as keys"
+        )
+
+
+def rebuilt(form: Form, tensor: Callable[[int], Any]) -> Any:
+    """A value of that form, with `tensor(i)` in place of tensor number i."""
+    ((kind, content),) = form.items()
+    if kind == "tensor":
+        return tensor(content)
+    if kind == "value":
+        return content
+    if kind == "dict":
+        return {key: rebuilt(item, tensor) for key, item in content.items()}
+    items = [rebuilt(item, tensor) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+def tensors_of(form: Form) -> Iterator[int]:
+    ((kind, content),) = form.items()
+    if kind == "tensor":
+        yield content
+    elif kind != "value":
+        for item in content.values() if kind == "dict" else content:
+            yield from tensors_of(item)

@@ -1,0 +1,71 @@
+"""The first step of a training, which finds nothing yet: no gradients, and no state of the optimizer.
+
+In:  a frame whose capture meets a parameter without a gradient, or an optimizer without state.
+Out: `FirstStep`, if the frame looks like one step of many: Python runs this call, and the next is captured.
+
+    zero_grad(); loss.backward(); step()   ->   the first call in Python, one capture at the second call
+
+From the second call on, gradients and state exist. What is captured at the first call never fits again, and
+half of the time that all captures take would be lost. The call of a frame with a loop may be the only one, so
+it is captured at once. So is a frame that has waited, and whatever has to be captured at its first call.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING
+
+import torch
+
+from cache.code_table import CodeTable
+from capture.policy.patience import has_loop, has_to_pay
+from capture.report.retry import FirstStep
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+    from capture.variables.core.protocols import Interpreter
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
+class FirstSteps:
+    """The code objects whose frames have waited."""
+
+    def __init__(self) -> None:
+        self.waited: CodeTable[bool] = CodeTable()
+        _all.add(self)
+
+    def may_wait(self, code: CodeType, settings: CaptureSettings) -> bool:
+        """Whether a capture of this code may wait for the next call. What is hot has run before."""
+        at_first_call = settings.fullgraph or settings.tag is not None or settings.backend_name != "llvm"
+        return not at_first_call and code not in self.waited and not has_to_pay()
+
+    def wait(self, code: CodeType) -> None:
+        self.waited[code] = True
+
+
+_all: weakref.WeakSet[FirstSteps] = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Let every frame wait again."""
+    for steps in list(_all):
+        steps.waited.clear()
+
+
+def check(tx: Interpreter, finds_nothing: Callable[[], bool]) -> None:
+    """Raises FirstStep if the frame may wait and finds nothing yet.
+
+    Loops over parameters in functions of torch are part of a step.
+    """
+    if not tx.output.may_wait or not finds_nothing():
+        return
+    if not any(has_loop(frame.code) for frame in tx.chain() if not _is_of_torch(frame.code)):
+        raise FirstStep
+
+
+def _is_of_torch(code: CodeType) -> bool:
+    return code.co_filename.startswith(_TORCH)

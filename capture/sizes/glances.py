@@ -1,0 +1,77 @@
+"""Which arguments of a function change, seen before its capture.
+
+In:  frames that Python runs while their function is not worth a capture yet (`capture/policy/patience.py`).
+Out: the sizes and numbers of their arguments, in the `Seen` with which the first capture starts.
+
+    generate(tokens[2, 7]), generate(tokens[2, 8]), then the capture   ->   dim 1 is a symbol from the start
+
+Without this the first capture takes every size for a constant, and the second call is captured again. Only
+arguments count, and items of containers among them. Functions are shared by modules: a capture learns from
+the frames of its own module alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.sizes.policy import Seen, SizeHistory, SizePolicy
+from codegen.fake.twins import is_supported
+from guards.sources import DictItemSource, ItemSource, LocalSource, Source
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+MOST_ITEMS = 16  # of a container that are looked at
+
+
+def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
+    """Note the sizes and numbers of the frame's arguments. No argument is kept, and no code of the program
+    runs.
+    """
+    of_code = history.glances.get(frame.code)
+    if of_code is None:
+        of_code = history.glances[frame.code] = {}
+    policy = SizePolicy(dynamic, of_code.setdefault(_owner(frame), Seen()))
+    for value, source in _arguments(frame):
+        if type(value) is torch.Tensor and is_supported(value):
+            policy.dynamic_dims(value, source, _is_no_module)
+            policy.open_stride(value, source, _is_no_module)
+        elif type(value) is int:
+            policy.is_dynamic_int(value, source, _is_no_module)
+        elif type(value) is float:
+            policy.is_dynamic_float(value, source, _is_no_module)
+
+
+def tell(history: SizeHistory, frame: Any) -> None:
+    """Let the capture of the frame know what was seen."""
+    found = (history.glances.get(frame.code) or {}).pop(_owner(frame), None)
+    if found is not None:
+        history.of(frame.code).learn(found.as_data())
+
+
+def _owner(frame: Any) -> int:
+    """The module whose method runs. A later module at the same address makes a guess worse, no result."""
+    first = frame.locals[0] if frame.code.co_argcount > 0 else None
+    return id(first) if issubclass(type(first), torch.nn.Module) else 0
+
+
+def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:
+    code: CodeType = frame.code
+    for name, value in zip(code.co_varnames, frame.locals):
+        source = LocalSource(name)
+        yield value, source
+        if type(value) in (tuple, list):
+            for index, item in enumerate(itertools.islice(value, MOST_ITEMS)):
+                yield item, ItemSource(source, index)
+        elif type(value) is dict:
+            for key, item in itertools.islice(value.items(), MOST_ITEMS):
+                if type(key) is str:
+                    yield item, DictItemSource(source, key)
+
+
+def _is_no_module(source: Source) -> bool:
+    return False

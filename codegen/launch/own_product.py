@@ -1,0 +1,229 @@
+"""Products of float32 matrices by generated code, where that gives the bits of BLAS in less time.
+
+In:  nothing, or the object file of an earlier process.
+Out: `_capture` knows the function (native/graph/own_product.c); it takes the products of all plans.
+
+    use(store)   ->   compiled once for a machine; tried once in each process, against sgemm
+
+MKL adds in the order of `codegen.llvm.dense.blocking.block_of`, and uses AVX-512 on some processors only.
+Nothing is assumed: where one bit differs, or the generated function is slower, BLAS computes the products.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import _capture
+
+from codegen.kernel.records import dataclass
+from codegen.launch import object_code
+from codegen.launch.levels import host_level
+from codegen.launch.symbols import address_of, torch_function
+
+log = logging.getLogger("capture.codegen")
+
+SYMBOL = "product"
+SYMBOLS = (SYMBOL, f"{SYMBOL}_workspace")
+LEAST = (8, 32)  # rows and columns (codegen.llvm.dense.open_product.LEAST)
+NUMBERS = 9  # arguments behind the pointers (`codegen.llvm.dense.open_product.FORM.arguments()`)
+
+#: (rows, columns, inner, left transposed, right transposed, bias): edges, and one to three blocks of inner
+COMPARED = (
+    (33, 70, 100, False, False, False),
+    (8, 32, 191, False, True, True),
+    (19, 45, 300, False, True, True),
+    (25, 64, 500, True, False, False),
+)
+TIMED = ((32, 64, 64, False, False, False), (64, 96, 200, False, True, False))
+TURNS = 5
+
+
+class Store(Protocol):
+    def get(self, parts: tuple[str, ...], kind: str = ...) -> bytes | None: ...
+
+    def put(self, parts: tuple[str, ...], data: bytes, kind: str = ...) -> None: ...
+
+
+@dataclass(slots=True)
+class State:
+    """Of this process.
+
+    `wanted`: a plan has products. `tried`: it is known whether the function is used. `code`: what holds its
+    machine code, if it is; `file`: the object file, `kept`: the store has it.
+    """
+
+    wanted: bool = False
+    tried: bool = False
+    code: Any = None
+    file: bytes = b""
+    kept: bool = False
+
+
+state = State()
+
+
+def use(store: Any = None) -> None:
+    """Compile the function, or take it from `store`, and try it. Only the first call does anything."""
+    if state.tried:
+        return
+    state.tried = True
+    from codegen.launch.jit import compile_text  # lazy: a stored graph needs no compiler
+    from codegen.llvm.dense.open_product import emit_open_product
+    from codegen.llvm.emit import module_of
+    from codegen.llvm.target import Target
+
+    target = Target.host()
+    if target.cpu != host_level():
+        return
+    text = module_of(emit_open_product(target, SYMBOL))
+    code = compile_text(text, list(SYMBOLS), target, store)
+    _try(code, lambda: code.object_file(store), code.address)
+
+
+def restore(store: Store, version: str) -> None:
+    """The same with the object file that an earlier process has kept, if there is one."""
+    if state.tried or not state.wanted:
+        return
+    file = store.get(parts_of(version))
+    code = None if file is None else object_code.load(file, address_of)
+    if code is not None and file is not None:
+        state.tried = state.kept = True
+        _try(code, lambda: file, code.__getitem__)
+
+
+def keep(store: Store, version: str) -> None:
+    """Put the object file into the store, for processes without a compiler."""
+    if state.code is not None and not state.kept:
+        state.kept = True
+        store.put(parts_of(version), state.file)
+
+
+def parts_of(version: str) -> tuple[str, ...]:
+    return ("own product", host_level(), version)
+
+
+def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) -> None:
+    own = _own(*map(address, SYMBOLS))
+    blas = _blas()
+    differs = next((case for case in COMPARED if not _equal(case, own, blas)), None)
+    slower = next((case for case in TIMED if not _faster(case, own, blas)), None) if not differs else None
+    if differs or slower:
+        reason = "does not give the bits of BLAS" if differs else "is slower than BLAS"
+        log.debug("the generated matrix product is not used: it %s at %s", reason, differs or slower)
+        return
+    state.code, state.file = code, file()
+    _capture.set_own_product(*map(address, SYMBOLS), *LEAST)
+
+
+# --- the comparison ---------------------------------------------------------------------------------------
+# On bare memory: modes of the program that see torch's operators see nothing of it.
+
+Case = tuple[int, int, int, bool, bool, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Dense; `turned`: its columns lie side by side."""
+
+    memory: Any
+    rows: int
+    columns: int
+    turned: bool = False
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.memory)
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        return (1, self.rows) if self.turned else (self.columns, 1)
+
+
+#: Writes left @ right + bias into output: (output, left, right, bias or None)
+Product = Callable[[Matrix, Matrix, Matrix, "Matrix | None"], None]
+
+
+def _own(product: int, workspace: int) -> Product:
+    numbers = [ctypes.c_int64] * NUMBERS
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *numbers)(product)
+    needed = ctypes.CFUNCTYPE(ctypes.c_int64, *numbers)(workspace)
+    memory = ctypes.create_string_buffer(1)
+
+    def call(output: Matrix, left: Matrix, right: Matrix, bias: Matrix | None) -> None:
+        nonlocal memory
+        sizes = (output.rows, output.columns, left.columns, output.columns)
+        given = (*sizes, *left.strides, *right.strides, 0)
+        size = needed(*given) + 64
+        if len(memory) < size:
+            memory = ctypes.create_string_buffer(size)
+        begin = ctypes.addressof(memory)
+        pointers = (output.address, left.address, right.address, bias and bias.address)
+        run(*pointers, begin + -begin % 64, *given)
+
+    return call
+
+
+def _blas() -> Product:
+    """As native/graph/launch_gemm.c calls it: on the transposes, which are column-major."""
+    sgemm = torch_function("sgemm_")
+
+    def number(value: int) -> Any:
+        return ctypes.byref(ctypes.c_int(value))
+
+    def call(output: Matrix, left: Matrix, right: Matrix, bias: Matrix | None) -> None:
+        if bias is not None:
+            for row in range(output.rows):
+                ctypes.memmove(output.address + 4 * output.columns * row, bias.address, 4 * output.columns)
+        one, kept = ctypes.c_float(1), ctypes.c_float(0 if bias is None else 1)
+        order = [b"T" if matrix.turned else b"N" for matrix in (right, left)]
+        sizes = [number(size) for size in (output.columns, output.rows, left.columns)]
+        factors: list[Any] = []
+        for matrix in (right, left):
+            factors += (ctypes.c_void_p(matrix.address), number(max(matrix.strides)))
+        place = ctypes.c_void_p(output.address)
+        sgemm(*order, *sizes, ctypes.byref(one), *factors, ctypes.byref(kept), place, number(output.columns))
+
+    return call
+
+
+def _matrices(case: Case) -> tuple[Matrix, Matrix, Matrix | None]:
+    rows, columns, inner, left_turned, right_turned, biased = case
+    left = Matrix(_numbers(rows * inner, b"left"), rows, inner, left_turned)
+    right = Matrix(_numbers(inner * columns, b"right"), inner, columns, right_turned)
+    return left, right, Matrix(_numbers(columns, b"bias"), 1, columns) if biased else None
+
+
+def _numbers(count: int, seed: bytes) -> Any:
+    """Float32 numbers of both signs, from 0.5 to 2 without the sign; always the same ones."""
+    random = bytearray(hashlib.shake_128(seed).digest(4 * count))
+    random[3::4] = random[3::4].translate(bytes(0x3F if byte < 128 else 0xBF for byte in range(256)))
+    return ctypes.create_string_buffer(bytes(random), 4 * count)
+
+
+def _output(case: Case) -> Matrix:
+    return Matrix(ctypes.create_string_buffer(4 * case[0] * case[1]), case[0], case[1])
+
+
+def _equal(case: Case, own: Product, blas: Product) -> bool:
+    factors = _matrices(case)
+    found, expected = _output(case), _output(case)
+    own(found, *factors)
+    blas(expected, *factors)
+    return bytes(found.memory) == bytes(expected.memory)
+
+
+def _faster(case: Case, own: Product, blas: Product) -> bool:
+    """Whether the best of a few calls, in turns, is no longer than that of BLAS."""
+    factors, output = _matrices(case), _output(case)
+    times: dict[Product, float] = {own: float("inf"), blas: float("inf")}
+    for _ in range(TURNS):
+        for product in times:
+            started = time.perf_counter()
+            product(output, *factors)
+            times[product] = min(times[product], time.perf_counter() - started)
+    return times[own] <= times[blas]

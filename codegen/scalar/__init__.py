@@ -1,0 +1,3 @@
+"""In:  an fx graph over scalars.
+Out: a native function of numbers, with its texts.
+"""

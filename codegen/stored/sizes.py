@@ -1,0 +1,288 @@
+"""Graphs that were compiled for all sizes as plain data: their templates.
+
+In:  a `SymbolicGraph` or a `SymbolicTraining` with the plans that it has made; or None, where a graph has no
+     form for all sizes.
+Out: `KeptSizes`: the same, and the store has its templates. `StoredSizes`: the templates, in another process.
+
+    {"forward": [template, ...], "training": {"outputs": ..., "segments": [...]}, "keys": [[7], [12]]}
+
+A template serves all ints that its conditions admit. For others the graph is compiled for all sizes again:
+from the module, with symbols of the stored layouts. Then the store gets the new templates too.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import _capture
+from torch import fx
+
+from codegen.autograd.training import TrainingGraph
+from codegen.stored.layouts import expression_data, number
+from codegen.stored.plans import plan_data, plan_of
+from codegen.stored.training import Backward, Sizes, StoredSegment, output_data, output_of
+from codegen.stored.values import Reader, Writer
+
+if TYPE_CHECKING:
+    from codegen.autograd.segment_backward import SegmentBackward
+
+
+class Origin(Protocol):
+    """`codegen.stored.graphs.Origin`."""
+
+    @property
+    def inputs(self) -> list[Any]: ...
+
+    @property
+    def module(self) -> fx.GraphModule: ...
+
+    def fallback(self, *args: Any) -> tuple[Any, ...]:
+        """Runs the graph by eager's operators."""
+        ...
+
+    def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
+        """The graph, compiled for all sizes, with plans for these ints."""
+        ...
+
+
+log = logging.getLogger("capture.codegen")
+
+TEMPLATES = 8  # most templates of one graph
+REFUSED = 16  # most combinations of ints of which is known that they have no plan
+Key = tuple[int, ...]
+
+
+class KeptSizes:
+    """As `symbolic`, and None stays None. `put(self)` is called when there is more to store.
+
+    stored_key: its key in the store. keys: ints for which templates were made. refused: ints for which there
+    is no plan.
+    """
+
+    stored_key: str | None = None
+
+    def __init__(self, symbolic: Any, put: Callable[[KeptSizes], None], keys: Sequence[Key] = ()) -> None:
+        self.symbolic = symbolic
+        self.templates: list[Any] = []
+        self.keys: list[Key] = []
+        self.refused: list[Key] = []
+        self._put = put
+        self._stored: Any = None
+        for key in keys:
+            self._plan(key, lambda template: None)
+
+    def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
+        made = self._plan(tuple(key), add_template)
+        known = self._made(), len(self.refused)
+        if known != self._stored:
+            self._stored = known
+            self._put(self)
+        return made
+
+    def _plan(self, key: Key, add_template: Callable[[Any], None]) -> Any:
+        if self.symbolic is None:
+            return None
+
+        def add(template: Any) -> None:
+            self.templates = [*self.templates, template][-TEMPLATES:]
+            add_template(template)
+
+        before = self._made()
+        made = self.symbolic.graph_for(key, add)
+        if made is None and key not in self.refused:
+            self.refused = [*self.refused, key][-REFUSED:]
+        elif self._made() != before:
+            self.keys = [*self.keys, key][-TEMPLATES:]
+        return made
+
+    def _made(self) -> list[int]:
+        return [id(template) for plans in plans_of(self) for template in plans]
+
+
+def plans_of(kept: KeptSizes) -> list[list[Any]]:
+    """The templates of the graph; of the forward and of each segment, where it has gradients."""
+    training = kept.symbolic if hasattr(kept.symbolic, "backward") else None
+    if training is None:
+        return [kept.templates]
+    return [plans.templates for plans in (training.forward, *training.backward)]
+
+
+# --- to data ----------------------------------------------------------------------------------------------
+
+
+def sizes_data(kept: KeptSizes, writer: Writer, store: Any) -> dict[str, Any]:
+    """Raises NotStored."""
+    forward, *backward = plans_of(kept)
+    return {
+        "planned": kept.symbolic is not None,
+        "forward": [template_data(template, writer, store) for template in forward],
+        "training": training_data(kept.symbolic, backward, writer, store) if backward else None,
+        "keys": kept.keys,
+        "refused": kept.refused,
+    }
+
+
+def template_data(template: Any, writer: Writer, store: Any) -> dict[str, Any]:
+    numbers = (template.rows, template.conditions, template.open_words, template.open_objects)
+    return {
+        "plan": plan_data(template.first, writer, store),
+        "ints": template.ninputs,
+        "numbers": [writer.blob(each) for each in numbers],
+    }
+
+
+def training_data(training: Any, backward: list[list[Any]], writer: Writer, store: Any) -> dict[str, Any]:
+    parts = training.parts
+    return {
+        "names": training.names,
+        "outputs": [output_data(kind, writer) for kind in training.joint.outputs],
+        "sizes": [parts.input_count, parts.result_count],
+        "segments": [
+            segment_data(part, parts.backward[i + 1 :], plans, writer, store)
+            for i, (part, plans) in enumerate(zip(parts.backward, backward, strict=True))
+        ],
+    }
+
+
+def segment_data(part: Any, later: Any, templates: list[Any], writer: Writer, store: Any) -> dict[str, Any]:
+    from codegen.autograd.segment_backward import saved_apart  # lazy: a graph from the store needs it not
+
+    return {
+        "slots": list(part.slots),
+        "edges": list(part.edges),
+        "saved_inputs": list(part.saved_inputs),
+        "saved_results": list(part.saved_results),
+        "apart": list(saved_apart(part, later)),
+        "tangents": [
+            [list(map(expression_data, value.shape)), writer.write(value.dtype)]
+            for value in part.tangent_values
+        ],
+        "templates": [template_data(template, writer, store) for template in templates],
+    }
+
+
+# --- from data --------------------------------------------------------------------------------------------
+
+
+class StoredSizes:
+    """The templates of another process.
+
+    inputs: an int for each int among the inputs of the graph. `module()` is the captured graph.
+    """
+
+    stored_key: str | None = None
+
+    def __init__(self, data: dict[str, Any], reader: Reader, origin: Origin) -> None:
+        fallback = origin.fallback
+        self.inputs: list[Any] = origin.inputs
+        self.module: Callable[[], fx.GraphModule] = lambda: origin.module
+        self.planned: bool = data["planned"]
+        self.keys: list[Key] = [tuple(key) for key in data["keys"]]
+        self.refused = {tuple(key) for key in data["refused"]}
+        self.fallback = fallback
+        self.lock = threading.Lock()
+        self._compile_again = origin.sizes_again
+        training = data["training"]
+        make = functools.partial(template_of, reader=reader, fallback=fallback if training is None else None)
+        self.forward = [make(each) for each in data["forward"]]
+        self.training = None if training is None else StoredTraining(training, reader)
+
+    def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
+        if not self.planned or tuple(key) in self.refused:
+            return None
+        made = self._from_templates(tuple(key), add_template)
+        if made is not None:
+            return made
+        again = self.again
+        return None if again is None else again.graph_for(key, add_template)
+
+    @functools.cached_property
+    def again(self) -> KeptSizes | None:
+        """The graph, compiled for all sizes in this process."""
+        with self.lock:
+            return self._compile_again(self.keys)
+
+    def _from_templates(self, key: Key, add_template: Callable[[Any], None]) -> Any:
+        if self.training is None:
+            for template in self.forward:
+                graph = template.graph(*key)
+                if graph is not None:
+                    add_template(template)
+                    return graph
+            return None
+        forward, *backward = (filled(plans, key) for plans in (self.forward, *self.training.backward))
+        if forward is None or any(graph is None for graph in backward):
+            return None
+        return self.training.graph(key, forward, backward, self.fallback, lambda: self._segments(key))
+
+    def _segments(self, key: Key) -> list[SegmentBackward]:
+        again = self.again
+        graph = None if again is None else again.symbolic.graph_for(key, lambda template: None)
+        if graph is None:
+            raise RuntimeError(
+                f"the backward of a captured graph from the store can't be compiled again for the sizes "
+                f"{key}. CAPTURE_DISK_CACHE=0 does without the store."
+            )
+        segments: list[SegmentBackward] = graph.segments
+        return segments
+
+
+class StoredTraining:
+    """What all sizes have in common; `backward` are the templates of each segment."""
+
+    def __init__(self, data: dict[str, Any], reader: Reader) -> None:
+        self.reader = reader
+        self.names = data["names"]
+        self.outputs = [output_of(each, reader) for each in data["outputs"]]
+        self.sizes = Sizes(*data["sizes"])
+        self.segments = data["segments"]
+        self.backward = [
+            [template_of(each, reader, None) for each in segment["templates"]] for segment in self.segments
+        ]
+
+    def graph(
+        self,
+        key: Key,
+        forward: Any,
+        backward: list[Any],
+        fallback: Callable[..., Any],
+        compile_again: Callable[[], list[SegmentBackward]],
+    ) -> TrainingGraph:
+        sizes = {name: size for name, size in zip(self.names, key) if name is not None}
+        whole = Backward(compile_again)
+        segments = [
+            SizedSegment(i, self._in_numbers(data, sizes), self.reader, whole, graph)
+            for i, (data, graph) in enumerate(zip(self.segments, backward, strict=True))
+        ]
+        whole.parts = [segment.part for segment in segments]
+        return TrainingGraph(self.outputs, [], self.sizes, forward, segments, fallback)
+
+    def _in_numbers(self, data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+        tangents = [[[number(n, sizes) for n in shape], dtype] for shape, dtype in data["tangents"]]
+        return {**data, "tangents": tangents, "backward": None}
+
+
+class SizedSegment(StoredSegment):
+    """`backward` is filled for its sizes, and takes tangents of all strides."""
+
+    def __init__(
+        self, place: int, data: dict[str, Any], reader: Reader, whole: Backward, backward: Any
+    ) -> None:
+        super().__init__(place, data, reader, whole)
+        self.is_stored = True
+        backward.fallback = self.after_failed_check
+        self.native.backward = backward
+
+
+def template_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] | None) -> Any:
+    numbers = [reader.read({"bytes": place}) for place in data["numbers"]]
+    return _capture.PlanTemplate(plan_of(data["plan"], reader, fallback), data["ints"], *numbers)
+
+
+def filled(templates: Sequence[Any], key: Key) -> Any:
+    """The plan for these ints; None where no template serves them."""
+    return next((graph for template in templates if (graph := template.graph(*key)) is not None), None)

@@ -1,0 +1,88 @@
+/* Products of matrices by the function that codegen/llvm/dense/open_product.py writes.
+ *
+ * In:  its address, from `_capture.set_own_product`; sizes, strides and bare pointers.
+ * Out: the product, with the bits of BLAS: codegen/launch/own_product.py has compared them.
+ *
+ * The workspace of a thread grows with the largest product, and goes with the thread.
+ */
+#include "graph/own_product.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define ALIGNMENT 64
+
+typedef void (*Product)(float *, const float *, const float *, const float *, void *, int64_t, int64_t,
+                        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+typedef int64_t (*NeededWorkspace)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                                   int64_t);
+
+static Product run_product;
+static NeededWorkspace needed_workspace;
+static int64_t least_rows, least_columns;
+
+static pthread_key_t ends_with_thread;
+static _Thread_local void *workspace;
+static _Thread_local size_t workspace_size;
+
+#define NUMBERS(p)                                                                                           \
+    (p)->rows, (p)->columns, (p)->inner, (p)->output_row, (p)->left_row, (p)->left_column, (p)->right_row,   \
+        (p)->right_column, (p)->bias_row
+
+bool own_product_ready(const OwnProduct *product)
+{
+    if (run_product == NULL || product->rows < least_rows || product->columns < least_columns) {
+        return false;
+    }
+    size_t needed = (size_t)needed_workspace(NUMBERS(product));
+    if (needed <= workspace_size) {
+        return true;
+    }
+    void *larger = aligned_alloc(ALIGNMENT, (needed + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1));
+    if (larger == NULL || pthread_setspecific(ends_with_thread, larger) != 0) {
+        free(larger);
+        return false; /* BLAS may still have the memory that it needs */
+    }
+    free(workspace);
+    workspace = larger;
+    workspace_size = needed;
+    return true;
+}
+
+void own_product_run(const OwnProduct *product, float *output, const float *left, const float *right,
+                     const float *bias)
+{
+    run_product(output, left, right, bias, workspace, NUMBERS(product));
+}
+
+/* set_own_product(address of the product, of its workspace's size, least rows, least columns) */
+static PyObject *set_own_product(PyObject *module, PyObject *args)
+{
+    unsigned long long product, needed;
+    long long rows, columns;
+    if (!PyArg_ParseTuple(args, "KKLL", &product, &needed, &rows, &columns)) {
+        return NULL;
+    }
+    needed_workspace = (NeededWorkspace)(uintptr_t)needed;
+    least_rows = rows;
+    least_columns = columns;
+    run_product = (Product)(uintptr_t)product;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"set_own_product", set_own_product, METH_VARARGS,
+     "set_own_product(product, workspace, rows, columns): addresses of the generated product of float32 "
+     "matrices and of the function that tells the bytes of its workspace; the least output that it takes. "
+     "0 as the first address: BLAS computes all products."},
+    {NULL, NULL, 0, NULL},
+};
+
+int init_own_product(PyObject *module)
+{
+    if (pthread_key_create(&ends_with_thread, free) != 0) {
+        PyErr_SetString(PyExc_RuntimeError, "the process has no more keys for data of a thread");
+        return -1;
+    }
+    return PyModule_AddFunctions(module, methods);
+}

@@ -1,0 +1,103 @@
+"""What is known of a frame's arguments before its first capture."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import capture
+from capture.backends.settings import make_settings
+from capture.hooks.converters import converter_for
+from capture.sizes import glances
+from capture.sizes.policy import DYNAMIC, Seen, SizeHistory
+
+
+def function(owner, x, count=1, factor=1.0, rest=None):
+    return owner, x, count, factor, rest
+
+
+def frame(*values):
+    return SimpleNamespace(code=function.__code__, locals=values)
+
+
+def told(history, *values):
+    glances.tell(history, frame(*values))
+    return history.of(function.__code__)
+
+
+def test_what_differs_between_glances_is_known_to_change():
+    history = SizeHistory()
+    for n in (3, 4):
+        glances.note(history, frame(None, torch.ones(2, n), n, n / 3), None)
+    seen = told(history, None)
+    assert seen.sizes == {"x": [2, DYNAMIC]} and seen.strides == {"x": None}
+    assert seen.ints == {"count": {3, 4}} and seen.floats == {"factor": None}
+
+
+def test_items_of_containers():
+    history = SizeHistory()
+    for n in (3, 4):
+        glances.note(history, frame(None, [torch.ones(n), n], {"a": n / 2, 5: n}, (n, "text"), True), None)
+    seen = told(history, None)
+    assert seen.sizes == {"x[0]": [DYNAMIC]} and seen.floats == {"count['a']": None}
+    assert seen.ints == {"x[1]": {3, 4}, "factor[0]": {3, 4}}
+
+
+def test_a_capture_learns_from_the_frames_of_its_own_module():
+    history = SizeHistory()
+    narrow, wide = torch.nn.Linear(2, 2), torch.nn.Linear(8, 8)
+    for module, size in ((narrow, 2), (wide, 8)):
+        glances.note(history, frame(module, torch.ones(4, size)), None)
+    assert told(history, wide).sizes == {"x": [4, 8]}
+
+
+def test_an_earlier_capture_knows_better():
+    history = SizeHistory()
+    history.of(function.__code__).sizes["x"] = [DYNAMIC, 2]
+    glances.note(history, frame(None, torch.ones(4, 2)), None)
+    assert told(history, None).sizes == {"x": [DYNAMIC, 2]}
+
+
+def test_reset_forgets_glances():
+    history = SizeHistory()
+    glances.note(history, frame(None, torch.ones(4, 2)), None)
+    history.clear()
+    assert told(history, None) == Seen()
+
+
+def test_static_sizes_stay():
+    history = SizeHistory()
+    for n in (3, 4):
+        glances.note(history, frame(None, torch.ones(n), n, n / 3), False)
+    assert told(history, None) == Seen()
+
+
+UNUSUAL = {
+    "csr": lambda: torch.eye(4).to_sparse_csr(),
+    "coo": lambda: torch.eye(4).to_sparse(),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "mkldnn": lambda: torch.ones(3, 4).to_mkldnn(),
+    "meta": lambda: torch.ones(3, device="meta"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_tensors_without_sizes_or_strides_are_passed_over(name):
+    history, x = SizeHistory(), UNUSUAL[name]()
+    for count in (1, 2):
+        glances.note(history, frame(None, x, count, 1.0, [x]), None)
+    assert "count" in str(told(history, None, x, 2).ints)
+
+
+def test_a_failure_does_not_reach_the_program(monkeypatch):
+    def fails(*args):
+        raise RuntimeError("of ours")
+
+    monkeypatch.setattr(glances, "note", fails)
+    converter, _ = converter_for(make_settings("llvm"))
+    with pytest.warns(capture.CaptureWarning, match="capture failed on .*function.*of ours"):
+        assert converter.glance(frame(None, torch.ones(2))) is None
+    capture.reset()

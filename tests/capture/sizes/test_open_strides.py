@@ -1,0 +1,106 @@
+"""Parts of tensors that grow: the largest stride is a symbol once it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from capture.report.config import config
+from capture.report.counters import counters
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    capture.reset()
+    with config.patch(raise_on_error=True, dynamic=None):
+        yield
+
+
+EMBEDDING = torch.nn.Embedding(100, 8)
+
+
+def doubled_in_place(t: torch.Tensor) -> torch.Tensor:
+    t.mul_(2)
+    return t + 1
+
+
+PROGRAMS: list[tuple[Callable[..., Any], Callable[[int], torch.Tensor]]] = [
+    (lambda t: t.float() * 2, lambda n: torch.arange(2 * n).view(2, n)[:, -1:]),
+    (lambda t: EMBEDDING(t).sum(1), lambda n: torch.arange(4 * n).view(4, n)[:, -1:]),
+    (lambda t: t.view(-1) + 1, lambda n: torch.arange(4.0 * n).view(4, n)[:, -1:]),
+    (lambda t: t.reshape(-1) + 1, lambda n: torch.arange(4.0 * n).view(4, n)[:, -3:]),
+    (lambda t: (t @ torch.ones(3, 2)).relu(), lambda n: torch.arange(4.0 * n).view(4, n)[:, :3]),
+    (lambda t: t.sin() + t.t().t(), lambda n: torch.arange(4.0 * n).view(4, n)[:, :3]),
+    (lambda t: t * t.stride(0), lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+    (lambda t: t[1:].contiguous(), lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+    (lambda t: t.as_strided((2, 2), (1, t.stride(0))), lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+    (lambda t: t.sum((0, 2)), lambda n: torch.arange(20.0 * n).view(4, n, 5)[:, -2:]),
+    (lambda t: torch.cat([t, t], 1), lambda n: torch.arange(20.0 * n).view(4, n, 5)[:, :2]),
+    (lambda t: (t + 1, t[:, :1]), lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+    (doubled_in_place, lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+    (lambda t: t if t.is_contiguous() else t * 2, lambda n: torch.arange(4.0 * n).view(4, n)[:, :2]),
+]
+
+
+def layout(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride(), value.storage_offset(), value.tolist()
+    return [layout(item) for item in value]
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_one_capture_more_for_all_strides(number, backend):
+    function, part = PROGRAMS[number]
+    fast = capture.compile(function, backend=backend)
+    for n in (5, 6, 7, 11, 4, 13):
+        ours, theirs = part(n), part(n)
+        assert layout(fast(ours)) == layout(function(theirs))
+        assert layout(ours) == layout(theirs)
+    assert sum(counters["recompiles"].values()) == 1
+
+
+def test_gradients():
+    fast = capture.compile(lambda t: (t.sin() * t).sum())
+    for n in (5, 6, 7, 11):
+        base = torch.arange(4.0 * n).view(4, n).requires_grad_()
+        fast(base[:, -2:]).backward()
+        part = base.detach()[:, -2:]
+        expected = torch.zeros(4, n)
+        expected[:, -2:] = part.sin() + part * part.cos()
+        torch.testing.assert_close(base.grad, expected)
+    assert sum(counters["recompiles"].values()) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: torch.arange(8.0).view(4, 2),  # contiguous: the stride is as small as can be
+        lambda: torch.arange(8.0).view(2, 4).t(),  # another dim has the largest stride
+        lambda: torch.arange(8.0).as_strided((4, 2), (1, 1)),  # the rows overlap
+        lambda: torch.arange(2.0).expand(4, 2),
+        lambda: torch.arange(80.0).view(4, 20)[:, ::7][:, :2],  # the small stride is another one
+        lambda: torch.arange(9.0).view(3, 3)[:, :2],
+    ],
+)
+def test_other_layouts_are_not_taken_for_it(other):
+    def f(t):
+        return t * 2, t.stride(), t.is_contiguous(), t.t().contiguous().stride()
+
+    fast = capture.compile(f)
+    for n in (5, 6, 7):
+        fast(torch.arange(4.0 * n).view(4, n)[:, :2])
+    result, *facts = fast(other())
+    expected, *their_facts = f(other())
+    assert layout(result) == layout(expected) and facts == their_facts
+
+
+def test_static_sizes_keep_their_strides():
+    fast = capture.compile(lambda t: t * 2, dynamic=False)
+    for n in (5, 6, 7):
+        fast(torch.arange(4.0 * n).view(4, n)[:, :2])
+    assert sum(counters["recompiles"].values()) == 2

@@ -1,0 +1,96 @@
+"""What a program learned in its last run: entries that paid run from the first frame on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from capture.policy import patience
+from capture.policy.settings import CaptureSettings
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.stored.learned import KIND, LOOKS, Learned
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def hot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Frames that have run twice are hot, and each entry pays: no test waits for the clock."""
+    monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
+    for name, value in (("UNIT_NS", 0), ("LEAST_NS", 0), ("PAYS", 1e9), ("PAYS_WITH_BACKWARD", 1e9)):
+        monkeypatch.setattr(patience, name, value)
+    settings = {"cache_dir": str(tmp_path), "store_entries": True, "raise_on_error": True, "when": "hot"}
+    with config.patch(settings):
+        capture.reset()
+        yield
+    capture.reset()
+
+
+def program() -> Any:
+    """A function that no process has seen."""
+    names: dict[str, Any] = {"torch": torch}
+    exec("def f(x): return torch.relu(x) * 2 + 1", names)
+    return names["f"]
+
+
+def calls(f: Any, count: int, x: Any = X) -> tuple[int, int]:
+    """How many entries came from the store, and how many frames were captured."""
+    before = counters["entries"]["loaded"], counters["frames"]["captured"]
+    with capture.enable():
+        for _ in range(count):
+            assert torch.equal(f(x), torch.relu(x) * 2 + 1)
+    return counters["entries"]["loaded"] - before[0], counters["frames"]["captured"] - before[1]
+
+
+def first_run(count: int = 30) -> None:
+    assert calls(program(), count) == (0, 1)
+    capture.reset()
+
+
+def test_the_first_frame_of_the_second_run_runs_the_entry() -> None:
+    first_run()
+    assert calls(program(), 1) == (1, 0)
+
+
+def test_an_entry_that_was_not_tried_has_to_get_hot() -> None:
+    first_run(count=4)  # captured, and its trial is not over
+    f = program()
+    assert calls(f, 1) == (0, 0)
+    assert calls(f, 3) == (1, 0)
+
+
+def test_an_entry_that_did_not_pay_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PAYS", 0.0)
+    first_run()
+    f = program()
+    monkeypatch.setattr(patience, "LEAST_NS", 10**15)
+    assert calls(f, 2) == (0, 0)
+    assert calls(f, 1) == (1, 0)
+    assert calls(f, 30) == (0, 0)
+    assert counters["frames"]["did_not_pay"] == 1
+
+
+def test_frames_that_fit_no_entry_have_to_get_hot_after_some_looks() -> None:
+    first_run()
+    f = program()
+    other = X[:1].t()  # no entry is for these sizes
+    assert calls(f, 1, other) == (0, 0)
+    assert counters["entries"]["missing"] == 1
+    assert calls(f, 2 * LOOKS, other) == (0, 1)
+
+
+def test_damage_is_a_miss_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    first_run()
+    learned = Learned(CaptureSettings(None, "llvm"))
+    store, parts = capture.backends.llvm.kernel_store(), learned._parts()
+    for garbled in (b"", b"[1]", b'{"f": 1}', b'{"f": "x"}', b'{"f": []}', b"{"):
+        store.put(parts, garbled, KIND)
+        capture.reset()
+        assert calls(program(), 1) == (0, 0)
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 4

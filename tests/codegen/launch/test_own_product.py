@@ -1,0 +1,236 @@
+"""Products by the generated function instead of BLAS: who takes them, what they are told, and the results."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import _capture
+import pytest
+import torch
+from torch import Tensor
+
+from codegen.compile_fx import compile_fx
+from codegen.launch import own_product
+from codegen.launch.jit import compile_text
+from codegen.llvm.dense.open_product import FORM, LEAST, emit_open_product
+from codegen.llvm.emit import module_of
+from codegen.llvm.target import Target
+
+ARGUMENTS = FORM.arguments()
+
+
+class Store(dict[tuple[str, ...], bytes]):
+    def put(self, parts: tuple[str, ...], data: bytes, kind: str = "") -> None:
+        self[parts] = data
+
+    def get(self, parts: Any, kind: Any = None) -> Any:
+        return super().get(parts)
+
+
+@pytest.fixture(scope="module")
+def code() -> Any:
+    text = module_of(emit_open_product(Target.host(), own_product.SYMBOL))
+    return compile_text(text, list(own_product.SYMBOLS), Target.host())
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a new process; afterwards the function of before is in use again."""
+    before = own_product.state
+    monkeypatch.setattr(own_product, "state", own_product.State())
+    _capture.set_own_product(0, 0, 0, 0)
+    yield
+    _capture.set_own_product(0, 0, 0, 0)
+    if before.code is not None:
+        address = getattr(before.code, "address", None) or before.code.__getitem__
+        _capture.set_own_product(*map(address, own_product.SYMBOLS), *own_product.LEAST)
+
+
+def put_in_use(code: Any) -> None:
+    own_product.state.tried = True
+    _capture.set_own_product(*map(code.address, own_product.SYMBOLS), *LEAST)
+
+
+def randn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def compiled(function: Any, *inputs: Tensor) -> Any:
+    return compile_fx(torch.fx.symbolic_trace(function), list(inputs))
+
+
+def mm(x: Tensor, y: Tensor) -> Tensor:
+    return torch.mm(x, y)
+
+
+def linear(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.addmm(b, x, w)
+
+
+def test_constants_are_those_of_the_generated_function() -> None:
+    assert own_product.LEAST == LEAST
+    assert own_product.NUMBERS == len(ARGUMENTS)
+
+
+@pytest.mark.parametrize("size", [(8, 32, 1), (9, 33, 100), (50, 70, 300), (200, 600, 193)])
+def test_layouts(fresh: None, code: Any, size: tuple[int, int, int]) -> None:
+    put_in_use(code)
+    m, n, k = size
+    for first, second in itertools.product((False, True), repeat=2):
+        x = randn(k, m).t() if first else randn(m, k)
+        y = randn(n, k, seed=1).t() if second else randn(k, n, seed=1)
+        (found,) = compiled(mm, x, y)(x, y)
+        torch.testing.assert_close(found, x @ y, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("bias_of", [lambda b: b[0], lambda b: b, lambda b: b[:, :1], lambda b: b[:1]])
+def test_bias(fresh: None, code: Any, bias_of: Any) -> None:
+    put_in_use(code)
+    x, w, b = randn(20, 30), randn(30, 40, seed=1), bias_of(randn(20, 40, seed=2))
+    (found,) = compiled(linear, x, w, b)(x, w, b)
+    torch.testing.assert_close(found, torch.addmm(b, x, w), rtol=1e-5, atol=1e-5)
+
+
+def test_batch(fresh: None, code: Any) -> None:
+    put_in_use(code)
+    x, y = randn(6, 20, 30), randn(6, 40, 30, seed=1).mT
+    (found,) = compiled(lambda x, y: torch.bmm(x, y), x, y)(x, y)
+    torch.testing.assert_close(found, x @ y, rtol=1e-5, atol=1e-5)
+
+
+class Recorder:
+    """Stands for the generated function: notes what it is told."""
+
+    def __init__(self, workspace: int = 0) -> None:
+        self.calls: list[dict[str, int]] = []
+        self.bias: list[int | None] = []
+        numbers = [ctypes.c_int64] * len(ARGUMENTS)
+
+        def product(output: int, left: int, right: int, bias: int, memory: int, *given: int) -> None:
+            self.calls.append(dict(zip(ARGUMENTS, given, strict=True)))
+            self.bias.append(bias)
+
+        self.product = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *numbers)(product)
+        self.workspace = ctypes.CFUNCTYPE(ctypes.c_int64, *numbers)(lambda *_: workspace)
+        addresses = [ctypes.cast(each, ctypes.c_void_p).value for each in (self.product, self.workspace)]
+        _capture.set_own_product(*addresses, *LEAST)
+
+
+def test_what_the_function_is_told(fresh: None) -> None:
+    own_product.state.tried = True
+    x, w, b = randn(30, 20).t(), randn(40, 30).t(), randn(40)
+    run = compiled(linear, x, w, b)
+    recorder = Recorder()
+    run(x, w, b)
+    assert recorder.calls == [
+        {"rows": 20, "columns": 40, "inner": 30, "output_row": 40, "left_row": 1, "left_column": 20,
+         "right_row": 1, "right_column": 30, "bias_row": 0}
+    ]  # fmt: skip
+    assert recorder.bias == [b.data_ptr()]
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (mm, (randn(7, 30), randn(30, 40))),  # too few rows
+        (mm, (randn(20, 30), randn(30, 31))),  # too few columns
+        (mm, (randn(20, 30).double(), randn(30, 40).double())),
+        (lambda x, w, b: torch.addmm(b, x, w, alpha=2), (randn(20, 30), randn(30, 40), randn(40))),
+        (lambda x, w, b: torch.addmm(b, x, w, beta=2), (randn(20, 30), randn(30, 40), randn(40))),
+        (linear, (randn(20, 30), randn(30, 40), randn(20, 1))),  # the bias of a row, repeated
+    ],
+)
+def test_blas_computes_the_others(fresh: None, function: Any, inputs: tuple[Tensor, ...]) -> None:
+    own_product.state.tried = True
+    run = compiled(function, *inputs)
+    recorder = Recorder()
+    (found,) = run(*inputs)
+    assert recorder.calls == []
+    torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_blas_computes_where_memory_is_short(fresh: None) -> None:
+    own_product.state.tried = True
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    recorder = Recorder(workspace=1 << 60)
+    torch.testing.assert_close(run(x, y)[0], x @ y)
+    assert recorder.calls == []
+
+
+def test_threads_have_workspaces_of_their_own(fresh: None, code: Any) -> None:
+    put_in_use(code)
+    cases = []
+    for number in range(4):
+        x, y = randn(64, 400, seed=number), randn(80, 400, seed=9 + number).t()
+        cases.append((compiled(mm, x, y), x, y, x @ y))
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        run, x, y, expected = cases[number]
+        for _ in range(30):
+            if not torch.allclose(run(x, y)[0], expected, rtol=1e-5, atol=1e-4):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(cases))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# --- whether it is used -----------------------------------------------------------------------------------
+
+
+def test_bits_are_those_of_eager_where_it_is_used(fresh: None) -> None:
+    own_product.use()
+    if own_product.state.code is None:
+        pytest.skip("the generated function gives other bits than this BLAS, or is slower")
+    for m, n, k in ((16, 64, 30), (33, 70, 190), (40, 50, 250), (9, 33, 700)):
+        x, w, b = randn(m, k), randn(n, k, seed=1).t(), randn(n, seed=2)
+        assert torch.equal(compiled(linear, x, w, b)(x, w, b)[0], torch.addmm(b, x, w))
+
+
+def test_other_bits_are_refused(
+    fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(own_product, "_blas", lambda: lambda output, left, right, bias: None)
+    with caplog.at_level(logging.DEBUG, "capture.codegen"):
+        own_product._try(code, bytes, code.address)
+    assert own_product.state.code is None
+    assert "does not give the bits of BLAS at (33, 70, 100" in caplog.text
+
+
+def test_slower_code_is_refused(fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
+    monkeypatch.setattr(own_product, "_faster", lambda *_: False)
+    own_product._try(code, bytes, code.address)
+    assert own_product.state.code is None
+
+
+def test_a_later_process_takes_the_object_file(
+    fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
+    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
+    store = Store()
+    own_product._try(code, lambda: code.object_file(None), code.address)
+    own_product.keep(store, "1")
+    assert len(store) == 1
+
+    own_product.state = own_product.State()
+    own_product.restore(store, "1")
+    assert own_product.state.code is None  # no plan has products
+    own_product.state.wanted = True
+    own_product.restore(store, "2")
+    assert own_product.state.code is None
+    own_product.restore(store, "1")
+    assert own_product.state.code is not None
+    x, y = randn(20, 30), randn(30, 40)
+    torch.testing.assert_close(compiled(mm, x, y)(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
