@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+STEPS = frozenset({"backward", "step"})  # of a tensor, an optimizer, or what stands for them
 
 
 class FirstSteps:
@@ -63,8 +64,16 @@ def check(tx: Interpreter, finds_nothing: Callable[[], bool]) -> None:
     """
     if not tx.output.may_wait or not finds_nothing():
         return
-    if not any(has_loop(frame.code) for frame in tx.chain() if not _is_of_torch(frame.code)):
+    codes = [frame.code for frame in tx.chain() if not _is_of_torch(frame.code)]
+    if any(map(_is_of_step, codes)) and not any(map(has_loop, codes)):
         raise FirstStep
+
+
+def _is_of_step(code: CodeType) -> bool:
+    """Whether the function itself asks for gradients or uses them. One that only moves a model to a device,
+    or clears its gradients, may call all of a training next.
+    """
+    return not STEPS.isdisjoint(code.co_names)
 
 
 def _is_of_torch(code: CodeType) -> bool:

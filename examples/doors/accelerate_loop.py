@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from counted import counted
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -43,7 +44,7 @@ def main() -> None:
     ours, captured = train(capture.compile, capture.compile)
     torch.testing.assert_close(torch.tensor(ours), torch.tensor(losses))
     torch.testing.assert_close(captured, parameters, atol=1e-4, rtol=1e-3)
-    print(capture.counters["graphs"]["compiled"], "graphs, last loss", round(ours[-1], 4))
+    print(f"{counted(least=2)}, last loss {ours[-1]:.4f}")
 
 
 if __name__ == "__main__":

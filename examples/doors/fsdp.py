@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from counted import counted
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -39,7 +40,7 @@ def train(rank: int, folder: str, captured: bool) -> None:
             losses.append(loss.detach())
     torch.save(losses, f"{folder}/{rank}.pt")
     if rank == 0 and captured:
-        print(f"rank 0 compiled {capture.counters['graphs']['compiled']} graphs")
+        print(f"rank 0: {counted()}")
     dist.destroy_process_group()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from counted import counted
 from peft import LoraConfig, get_peft_model
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -38,7 +39,7 @@ def main() -> None:
     expected = train(make_model())
     given = train(capture.compile(make_model()))
     torch.testing.assert_close(given, expected, atol=1e-4, rtol=1e-3)
-    print(capture.counters["graphs"]["compiled"], "graphs, losses", [round(x.item(), 4) for x in given[:4]])
+    print(f"{counted()}, losses", [round(x.item(), 4) for x in given[:4]])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from counted import counted
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, pipeline
 
@@ -39,7 +40,7 @@ def main() -> None:
 
     fast = capture.compile(model)  # a module of its class: generate calls the captured forward
     assert torch.equal(fast.generate(**prompt, **how), expected)
-    print("generate:", capture.counters["graphs"]["compiled"], "graphs,", tokenizer.decode(expected[0]))
+    print(f"generate: {counted()}, {tokenizer.decode(expected[0])}")
 
     write = pipeline("text-generation", model=model, tokenizer=tokenizer)
     before = write("the red bird", max_new_tokens=8, do_sample=False)

@@ -6,6 +6,7 @@ import tempfile
 from typing import Any
 
 import torch
+from counted import counted
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -45,12 +46,11 @@ def main() -> None:
     def compare(name: str, captured: Any, losses: list[float]) -> None:
         torch.testing.assert_close(torch.tensor(losses), expected)
         torch.testing.assert_close([*captured.parameters()], [*model.parameters()], atol=1e-4, rtol=1e-3)
-        print(f"{name}: {capture.counters['graphs']['compiled']} graphs, last loss {losses[-1]:.4f}")
+        print(f"{name}: {counted()}, last loss {losses[-1]:.4f}")
         capture.reset()
 
-    one = make_model()
+    one, two = make_model(), make_model()
     compare("compiled model", one, train(capture.compile(one)))
-    two = make_model()
     with capture.config.patch(when="first"), capture.enable():
         losses = train(two)
     compare("block", two, losses)

@@ -86,6 +86,25 @@ def test_a_frame_with_a_loop_does_not_wait():
     assert capture.counters["graphs"]["compiled"] > 0
 
 
+@pytest.mark.parametrize("prepare", [lambda model: model.to("cpu"), nn.Module.zero_grad])
+def test_a_frame_that_prepares_a_training_does_not_wait(prepare):
+    """The loop of the training is in a function that it calls afterwards."""
+    capture.reset()
+    model, optimizer, x = problem(torch.optim.Adam)
+
+    def steps():
+        for _ in range(3):
+            step_of(model, optimizer, x)()
+
+    @capture.compile
+    def train():
+        prepare(model)
+        steps()
+
+    train()
+    assert capture.counters["graphs"]["compiled"] > 0
+
+
 def test_what_never_gets_a_gradient_is_captured_at_the_second_call():
     capture.reset()
     weight, x = nn.Parameter(torch.ones(3)), torch.arange(3.0)
