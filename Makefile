@@ -9,7 +9,7 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # mkdocs prints an advertisement of a successor without the variable
 SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
-MACHINES := qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf \
+MACHINES := qemu-user nodejs gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf \
 	libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
 export OMP_NUM_THREADS ?= 1
 
@@ -38,7 +38,7 @@ opinfo: $(STAMP)
 sanitize: $(STAMP)
 	$(BIN)/python scripts/sanitize.py
 
-# Debian's cross compilers and qemu: with them the tests also run exported programs of other machines.
+# Debian's cross compilers, qemu and Node: with them the tests also run exported programs of other machines.
 other-machines:
 	apt-get update --quiet=2
 	DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends \

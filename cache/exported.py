@@ -25,7 +25,7 @@ import torch
 
 from cache.trusted_folder import Refused, TrustedFolder
 
-FORMAT = 1
+FORMAT = 2
 ALIGNMENT = 64
 MACHINES = {"x86_64": "x86-64", "aarch64": "aarch64", "armv7l": "armv7", "riscv64": "riscv64"}
 #: flags of /proc/cpuinfo that code for a level of processors uses
@@ -54,7 +54,7 @@ def load(folder: str) -> Loaded:
             name = f"lib{content['function']['name']}.so"
             _check_machine(folder, content["machine"])
             if name not in content["files"]:
-                raise LoadError(f"{folder} has no {name}: there was no linker; make {name} builds it there")
+                raise LoadError(f"{folder} has no {name}: there was no compiler; export again where one is")
             library = _library(folder, files, name, content["files"][name])
     except Refused as error:
         raise LoadError(f"{error.path} is not loaded: {error.found} (docs/trust.md)") from None
@@ -144,6 +144,7 @@ class Loaded:
         self._function.restype = ctypes.c_int32
         self._arguments = [_Spec(one) for one in function["arguments"]]
         self._order: list[int] = content["order"]
+        self._unread = [(one["argument"], _Spec(one)) for one in content["unread"]]
         self._sizes = function["sizes"]
         self._memories = [_Spec(one) for one in function["memories"]]
         self._results = [_Spec(one) for one in function["results"]]
@@ -152,6 +153,8 @@ class Loaded:
     def __call__(self, *args: Any, parameters: Mapping[str, torch.Tensor] | None = None) -> Any:
         given: list[Any] = [None] * self._count
         _collect(self._form, tuple(args), "the arguments", given)
+        for place, spec in self._unread:
+            spec.check(given[place], {}, self.name)
         tensors = []
         for spec, place in zip(self._arguments, self._order, strict=True):
             tensors.append(given[place] if place >= 0 else self._parameter(spec, parameters))
@@ -252,17 +255,22 @@ class _Spec:
         shape, strides = self.layout(sizes)
         return torch.empty_strided(shape, strides, dtype=self.dtype)
 
-    def checked(self, tensor: torch.Tensor, sizes: Mapping[str, int], name: str) -> torch.Tensor:
-        """The tensor in the layout of the export: itself, or a copy if it is only read."""
+    def check(self, tensor: torch.Tensor, sizes: Mapping[str, int], name: str) -> None:
+        """Raises TypeError or ValueError for a tensor of another dtype or shape than exported."""
         if tensor.dtype is not self.dtype:
             raise TypeError(f"{name}: {self.path} is {tensor.dtype}; exported was {self.dtype}")
         if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
             raise TypeError(f"{name}: {self.path} is no dense tensor on the CPU")
-        shape, strides = self.layout(sizes)
+        shape, _ = self.layout(sizes)
         if tensor.shape != shape:
             raise ValueError(
                 f"{name}: {self.path} has the sizes {list(tensor.shape)}; exported: {list(shape)}"
             )
+
+    def checked(self, tensor: torch.Tensor, sizes: Mapping[str, int], name: str) -> torch.Tensor:
+        """The tensor in the layout of the export: itself, or a copy if it is only read."""
+        self.check(tensor, sizes, name)
+        shape, strides = self.layout(sizes)
         same = all(
             found == wanted or size == 1 for found, wanted, size in zip(tensor.stride(), strides, shape)
         )

@@ -126,6 +126,14 @@ def test_a_backend_that_fails_leaves_the_graph_to_eager(backend):
     assert found.graph_count == 1 and len(warned) == 1
 
 
+def test_the_results_of_a_backend_are_checked_unseen():
+    def joined(x):
+        return torch.cat([x, x]).reshape(-1)
+
+    fast = capture.compile(joined, backend=lambda gm, inputs: gm.forward, dynamic=True, fullgraph=True)
+    assert fast(torch.ones(3, 2)).shape == (12,)  # computed with sympy
+
+
 @pytest.mark.parametrize("backend", [raising, returns_number])
 def test_a_backend_that_fails_under_raise_on_error(backend):
     fast = capture.compile(plus_one, backend=backend)

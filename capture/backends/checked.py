@@ -34,11 +34,13 @@ class CheckedBackend:
         self.promises = gm if check_kinds else None  # until the first call has kept them
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        before = switch(OFF)  # the backend's own Python code must not be captured
+        before = switch(OFF)  # neither the backend's own Python code nor sympy must be captured
         try:
-            outputs = self.compiled(*args)
+            return self._checked(self.compiled(*args), args)
         finally:
             switch(before)
+
+    def _checked(self, outputs: Any, args: Sequence[Any]) -> tuple[Any, ...]:
         if not isinstance(outputs, tuple | list):
             raise BackendError(
                 self.name,

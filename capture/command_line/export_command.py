@@ -8,6 +8,7 @@ Out: a folder with its native code (`capture.export`).
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import sys
@@ -30,6 +31,9 @@ def export(
     cpu: Annotated[str | None, typer.Option(help="a processor of the target")] = None,
     features: Annotated[str, typer.Option(help="of the processor: +neon,-vfp4")] = "",
     parameters: Annotated[str, typer.Option(help=f"where they are: {' or '.join(PARAMETERS)}")] = "inside",
+    dynamic_sizes: Annotated[
+        str, typer.Option(help="sizes that the caller chooses, as in Python: {'x': {0: 'batch'}}")
+    ] = "{}",
 ) -> None:
     """Write native code of one call: an object file, a C header, an example in C."""
     function, names = _find(target)
@@ -41,9 +45,17 @@ def export(
         cpu=cpu,
         features=features,
         parameters=parameters,
+        dynamic_sizes=_literal(dynamic_sizes),
     )
     made.save(output)
     print(f"{output}: {', '.join(sorted(os.listdir(output)))}")
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        raise UsageError(f"--dynamic-sizes is {text}: write it as {{'x': {{0: 'batch'}}}}") from None
 
 
 def _find(target: str) -> tuple[Any, dict[str, Any]]:

@@ -10,7 +10,7 @@ Out: `Exported`: LLVM text, assembly, object file, C header; `save` writes them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,6 +43,12 @@ class Exported:
         self.result: Form = whole.result
         self.order = order
         self.tensor_count = len(whole.arguments)
+        #: what the function does not read: a fixed size of it may have been read all the same
+        self.unread = {
+            place: (path, tensor)
+            for place, (path, tensor) in enumerate(whole.arguments)
+            if place not in order
+        }
 
     @property
     def machine(self) -> Machine:
@@ -116,11 +122,13 @@ def export(
     cpu: str | None = None,
     features: str | Sequence[str] = (),
     parameters: str = "inside",
+    dynamic_sizes: Mapping[str, Mapping[int, Any]] | None = None,
 ) -> Exported:
     """Native code of one call, for inference.
 
-    The function runs once with copies of `args`, and has to be one graph. Sizes, numbers and texts in the
-    arguments are fixed; effects other than writes to argument tensors are not exported.
+    The function runs once with copies of `args`, and has to be one graph. Numbers and texts in the arguments
+    are fixed, and so are sizes without a name in `dynamic_sizes`; effects other than writes to argument
+    tensors are not exported.
 
     args: a tuple of the arguments: tensors on the CPU, numbers and texts, in tuples, lists and dicts.
     name: of the function in C; else that of the function or class.
@@ -128,6 +136,8 @@ def export(
     cpu: a processor of the target: "x86-64" to "x86-64-v4", or a name of LLVM.
     features: of the processor, as LLVM writes them: "+neon,+vfp4".
     parameters: "inside" the object file, as read-only data, or "arguments" of the C function.
+    dynamic_sizes: sizes that the caller chooses, by argument and dim: {"x": {0: "batch"}}, or with bounds
+    {"x": {0: ("batch", 2, 512)}}. Dims with one name have one size.
 
     Errors: ExportError names what has no native form, with its line; UsageError for wrong arguments.
     """
@@ -145,7 +155,7 @@ def export(
         machine = machine_of(target, cpu, features)
     except UnknownMachine as error:
         raise UsageError(f"export: {error}") from None
-    whole = whole_graph(fn_or_module, tuple(args), _name(fn_or_module, name))
+    whole = whole_graph(fn_or_module, tuple(args), _name(fn_or_module, name), dynamic_sizes)
     native, order = native_graph(whole, machine, _named_tensors(fn_or_module), parameters == "inside")
     return Exported(native, whole, order)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from capture.exporting.export import Exported
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 
 
 def write_folder(folder: str, exported: Exported) -> None:
@@ -92,6 +92,16 @@ def manifest(folder: str, exported: Exported) -> bytes:
         "arguments": exported.form,
         "argument_count": exported.tensor_count,
         "order": exported.order,
+        "unread": [
+            {
+                "argument": place,
+                "path": path,
+                "dtype": str(tensor.dtype).removeprefix("torch."),
+                "shape": list(tensor.shape),
+                "strides": list(tensor.stride()),
+            }
+            for place, (path, tensor) in exported.unread.items()
+        ],
         "result": exported.result,
         "files": {name: _digest(os.path.join(folder, name)) for name in sorted(os.listdir(folder))},
     }

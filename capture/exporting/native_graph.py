@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
@@ -28,16 +28,28 @@ from capture.report.errors import ExportError
 from codegen.export.c_text import identifier
 from codegen.export.machine import Machine
 from codegen.export.module import Native, NoNativeForm, native_code
-from codegen.fake.fake import mode_of_a_trace
+from codegen.export.size_names import rename_sizes
+from codegen.fake.fake import FakeMode, mode_of_a_trace
 from codegen.freeze.constants import Constants
-from codegen.kernel.errors import CompilationFailed, EmitError, UnsupportedTensor, UntraceableError
+from codegen.kernel.errors import (
+    CompilationFailed,
+    EmitError,
+    NotSymbolic,
+    UnsupportedTensor,
+    UntraceableError,
+)
 from codegen.kernel.program import ExternStep
 from codegen.launch.compiled import lower
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.trace import Trace, trace
 
+if TYPE_CHECKING:
+    from capture.exporting.size_bounds import OpenGraph
+
 TORCH = os.path.dirname(torch.__file__) + os.sep
 REFUSED = (
+    NotSymbolic,
+    NotImplementedError,
     UntraceableError,
     UnsupportedTensor,
     DataDependentOutputException,
@@ -54,9 +66,11 @@ def native_graph(
     Returns the code, and for each argument of it the position among the program's, or -1 for a parameter.
     Raises ExportError.
     """
+    refused = (*REFUSED, TypeError) if whole.open_dims else REFUSED  # rules that need a number
     try:
-        with torch.no_grad(), plain_operators(), mode_of_a_trace() as mode:
-            traced = trace(whole.module, whole.inputs, mode)
+        with torch.no_grad(), plain_operators(), mode_of_a_trace() as mode, ExitStack() as stack:
+            opened = _opened(whole, mode, stack)
+            traced = trace(whole.module, opened.fakes if opened else whole.inputs, mode)
             outputs = [
                 traced.outputs[place] if place >= 0 else _argument(whole, traced, -1 - place)
                 for place in whole.outputs
@@ -66,12 +80,16 @@ def native_graph(
                 graph = traced.finish(traced.output_nodes(outputs))
             arguments, order = _arguments(whole, traced, graph, parameters, inside)
             program = lower(graph)
-    except REFUSED as error:
+            if opened:
+                opened.close(graph)
+                rename_sizes(program, opened.names)
+    except refused as error:
         raise ExportError(
             f"{whole.name} can't be exported: {type(error).__name__}: {error}{_place(_called(error))}"
         ) from error
     try:
-        return native_code(whole.name, program, arguments, machine), order
+        sizes = opened.sizes(order) if opened else []
+        return native_code(whole.name, program, arguments, machine, sizes), order
     except NoNativeForm as error:
         raise ExportError(
             f"{whole.name} calls {error.step.op}{_line(traced, graph, error.step)}: it has no native form; "
@@ -79,6 +97,16 @@ def native_graph(
         ) from None
     except (EmitError, CompilationFailed) as error:
         raise ExportError(f"{whole.name} can't be compiled for {machine.triple}: {error}") from error
+
+
+def _opened(whole: WholeGraph, mode: FakeMode, stack: ExitStack) -> OpenGraph | None:
+    """The sizes that stay open, if there are any; `stack` then has what their trace needs."""
+    if not whole.open_dims:
+        return None
+    from capture.exporting.size_bounds import OpenGraph  # lazy: imports sympy
+
+    stack.enter_context(torch._C._EnablePythonDispatcher())
+    return OpenGraph(whole, mode)
 
 
 @contextmanager
@@ -115,10 +143,13 @@ def _arguments(
     found: list[tuple[int, str, str]] = []
     behind: list[tuple[str, str]] = []
     constants = Constants(graph, {})
+    chosen = {dim.argument for dim in whole.open_dims}
     for node, value in zip(nodes, values, strict=True):
+        if type(value) is int and whole.open_dims:
+            continue  # a size: it is read from its tensor
         place = whole.argument_at(value)
         if place is not None:
-            if node.users:
+            if node.users or place in chosen:
                 found.append((place, node.name, whole.arguments[place][0]))
             continue
         path = parameters.get(id(value), node.name)
@@ -135,7 +166,7 @@ def _arguments(
             node.replace_all_uses_with(constants.add(value.detach(), node, node))
             graph.erase_node(node)
     found.sort()
-    taken: list[str] = [whole.name]
+    taken: list[str] = [whole.name, *(dim.name for dim in whole.open_dims)]
     named = []
     for buffer, path in [*((buffer, path) for _, buffer, path in found), *behind]:
         taken.append(identifier(path, taken))

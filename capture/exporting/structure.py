@@ -31,6 +31,16 @@ class Flattened:
         self.what = what
         self.form = self._form(value, path)
 
+    def plain_values(self) -> Iterator[bool | int | float | str]:
+        """The numbers and texts among the values."""
+        pending = [self.form]
+        while pending:
+            ((kind, content),) = pending.pop().items()
+            if kind == "value" and content is not None:
+                yield content
+            elif kind in ("dict", "list", "tuple"):
+                pending += content.values() if kind == "dict" else content
+
     def _form(self, value: Any, path: str) -> Form:
         if isinstance(value, torch.Tensor):
             self.tensors.append((path, value))
@@ -59,12 +69,3 @@ def rebuilt(form: Form, tensor: Callable[[int], Any]) -> Any:
         return {key: rebuilt(item, tensor) for key, item in content.items()}
     items = [rebuilt(item, tensor) for item in content]
     return items if kind == "list" else tuple(items)
-
-
-def tensors_of(form: Form) -> Iterator[int]:
-    ((kind, content),) = form.items()
-    if kind == "tensor":
-        yield content
-    elif kind != "value":
-        for item in content.values() if kind == "dict" else content:
-            yield from tensors_of(item)

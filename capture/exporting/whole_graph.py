@@ -22,6 +22,7 @@ import torch.fx
 
 from capture.backends.settings import make_settings
 from capture.explain import forget_entries
+from capture.exporting.open_sizes import OpenDim, mark, open_dims
 from capture.exporting.structure import Flattened, Form, rebuilt
 from capture.hooks import switch
 from capture.hooks.compiled_module import original_of
@@ -35,6 +36,7 @@ class WholeGraph:
     """`arguments`: (path, tensor) of each tensor argument. `form`: of the arguments, `result`: of the result.
 
     `outputs`: for each tensor of the result the position of a graph output, or an argument (-1 - position).
+    `open_dims`: sizes of arguments that the caller of the exported function chooses.
     """
 
     name: str
@@ -44,6 +46,7 @@ class WholeGraph:
     form: Form
     result: Form
     outputs: list[int]
+    open_dims: list[OpenDim]
 
     def argument_at(self, tensor: Any) -> int | None:
         """The position of the argument that is this tensor."""
@@ -68,12 +71,14 @@ class _Kept:
         return run
 
 
-def whole_graph(fn: Any, args: tuple[Any, ...], name: str) -> WholeGraph:
+def whole_graph(fn: Any, args: tuple[Any, ...], name: str, dynamic_sizes: Any = None) -> WholeGraph:
     """Raises ExportError where the call is not one graph; what the call raises passes through."""
     target = original_of(fn) if isinstance(fn, torch.nn.Module) else original_function(fn)
     given = _flattened(target, args)
     copies = [copy_of(tensor) for _, tensor in given.tensors]
     arguments = [(path, copy) for (path, _), copy in zip(given.tensors, copies, strict=True)]
+    dims = open_dims({} if dynamic_sizes is None else dynamic_sizes, arguments)
+    mark(dims, arguments)
     kept = _Kept()
     with torch.no_grad(), _plain_operators():
         result = _captured(target, rebuilt(given.form, copies.__getitem__), name, kept)
@@ -81,9 +86,13 @@ def whole_graph(fn: Any, args: tuple[Any, ...], name: str) -> WholeGraph:
         why = "calls no operator of torch" if not kept.runs else f"ran {len(kept.runs)} graphs"
         raise ExportError(f"{name} {why}: there is no graph to export")
     gm, inputs, outputs = kept.runs[0]
-    graph = WholeGraph(name, gm, inputs, arguments, given.form, {}, [])
+    graph = WholeGraph(name, gm, inputs, arguments, given.form, {}, [], dims)
     found = Flattened(result, "", f"the result of {name}:")
     graph.result = found.form
+    if dims and (number := next(found.plain_values(), None)) is not None:
+        raise ExportError(
+            f"{name} returns {number!r}, which may depend on sizes: with dynamic_sizes a result is of tensors"
+        )
     graph.outputs = [_position(graph, name, tensor, outputs) for _, tensor in found.tensors]
     return graph
 

@@ -145,6 +145,11 @@ def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
     _mark("maybe_mark_dynamic", tensor, dims, DimRange(None, None))
 
 
+def mark_open(tensor: torch.Tensor, dim: int, bounds: DimRange) -> None:
+    """The mark of `bounds` on one dimension."""
+    _mark("mark_open", tensor, dim, bounds)
+
+
 def _mark(caller: str, tensor: torch.Tensor, dims: int | Sequence[int], bounds: DimRange) -> None:
     wanted = _checked_dims(caller, tensor, dims)
     setattr(tensor, _DYNAMIC, {**dynamic_dims(tensor), **dict.fromkeys(wanted, bounds)})

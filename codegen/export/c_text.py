@@ -25,22 +25,23 @@ C_TYPES: dict[torch.dtype, str] = {
     torch.uint8: "uint8_t", torch.bool: "bool",
 }  # fmt: skip
 
-#: names that mean something in C, in its library, or in the example
+#: names that mean something in C, in its library, or in the examples in C and JavaScript
 KEYWORDS = frozenset((
     "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
     "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
     "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
     "volatile", "while", "class", "new", "delete", "this", "template", "namespace", "public", "private",
-    "protected", "operator", "workspace", "true", "false", "main",
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf",
-    "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp",
-    "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "malloc", "memcpy", "memset", "modf",
-    "move", "nan", "nextafter", "pow", "printf", "rand", "read", "remainder", "remove", "rint", "round",
-    "roundeven", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "time", "trunc", "write", "exit", "argc",
-    "argv", "begin", "best", "end", "file", "files", "found", "heap", "i", "memory", "path", "seconds",
-    "status", "timed",
+    "protected", "operator", "workspace", "true", "false", "main", "abs", "acos", "acosh", "asin", "asinh",
+    "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs",
+    "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp", "hypot", "ldexp", "lgamma", "log", "log10",
+    "log1p", "log2", "malloc", "memcpy", "memset", "modf", "move", "nan", "nextafter", "pow", "printf",
+    "rand", "read", "remainder", "remove", "rint", "round", "roundeven", "sin", "sinh", "sqrt", "tan",
+    "tanh", "tgamma", "time", "trunc", "write", "exit", "argc", "args", "argv", "await", "begin", "best",
+    "bytes", "count", "end", "env", "export", "function", "import", "in", "instance", "kind", "let", "null",
+    "of", "place", "results", "var", "view", "written", "yield", "file", "files", "found", "heap", "i",
+    "memory", "path", "seconds", "size", "status", "timed",
 ))  # fmt: skip
-OPERATORS = {"add": "+", "mul": "*", "floordiv": "/", "mod": "%"}
+OPERATORS = {"add": "+", "mul": "*", "mod": "%"}
 
 
 def identifier(text: str, taken: Iterable[str] = ()) -> str:
@@ -55,13 +56,16 @@ def identifier(text: str, taken: Iterable[str] = ()) -> str:
     return found
 
 
-def c_number(expr: Expr) -> str:
+def c_number(expr: Expr, quotient: str = "({} / {})") -> str:
+    """`quotient`: how a division that rounds down is written; no number is negative."""
     if isinstance(expr, Const):
         return str(expr.value)
     if isinstance(expr, Sym):
         return expr.name
     assert isinstance(expr, Binary), "sizes have no axes"
-    left, right = c_number(expr.left), c_number(expr.right)
+    left, right = c_number(expr.left, quotient), c_number(expr.right, quotient)
+    if expr.op == "floordiv":
+        return quotient.format(left, right)
     if expr.op in OPERATORS:
         return f"({left} {OPERATORS[expr.op]} {right})"
     sign = "<" if expr.op == "min" else ">"

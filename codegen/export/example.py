@@ -6,12 +6,13 @@ Out: the texts of example.c and Makefile.
     ./example                    # arguments made by a formula; prints the results
     ./example x.bin out.bin      # a file of raw numbers for each argument and for each result
     ./example --time 100         # the time of a call in seconds, the least of 100
+    ./example batch=8 ...        # sizes that the caller chooses come first
 """
 
 from __future__ import annotations
 
 from codegen.export.c_text import C_TYPES, c_number, size_arguments, tensor_bytes
-from codegen.export.interface import WORKSPACE_ALIGNMENT, Interface, Tensor
+from codegen.export.interface import WORKSPACE_ALIGNMENT, Interface, Size, Tensor
 from codegen.export.machine import Machine
 
 #: by machine: the compiler and how its programs run here
@@ -55,9 +56,9 @@ static void move(const char *path, const char *mode, void *data, int64_t bytes) 
 }
 
 int main(int argc, char **argv) {
-    int timed = argc == 3 && strcmp(argv[1], "--time") == 0 ? atoi(argv[2]) : 0;
+%(sizes)s    int timed = argc == 3 && strcmp(argv[1], "--time") == 0 ? atoi(argv[2]) : 0;
     int files = argc == 1 + %(count)d && !timed;
-%(sizes)s%(allocate)s    void *workspace = memory(%(name)s_workspace_bytes(%(size_arguments)s));
+%(allocate)s    void *workspace = memory(%(name)s_workspace_bytes(%(size_arguments)s));
     if (files) {
 %(read)s    } else {
 %(fill)s    }
@@ -117,9 +118,7 @@ def example_c(interface: Interface) -> str:
         "name": interface.name,
         "alignment": WORKSPACE_ALIGNMENT,
         "count": len(interface.arguments) + len(outputs),
-        "sizes": "".join(
-            f"    int64_t {size.name} = {_usual(size.least, size.most)};\n" for size in interface.sizes
-        ),
+        "sizes": _sizes(interface),
         "allocate": "".join(
             f"    {C_TYPES[tensor.dtype]} *{tensor.name} = memory({_bytes(tensor)});\n" for tensor in tensors
         ),
@@ -155,8 +154,24 @@ def makefile(interface: Interface, machine: Machine) -> str:
     }
 
 
-def _usual(least: int, most: int) -> int:
-    return min(max(least, 4), most)
+def _sizes(interface: Interface) -> str:
+    """The sizes, and a loop that takes `name=value` from the arguments."""
+    if not interface.sizes:
+        return ""
+    names = [size.name for size in interface.sizes]
+    wanted = [f'strncmp(argv[1], "{name}=", {len(name) + 1}) == 0 ? &{name} : ' for name in names]
+    return (
+        "".join(f"    int64_t {size.name} = {usual_size(size)};\n" for size in interface.sizes)
+        + "    for (; argc > 1; argc--, argv++) {\n"
+        + f"        int64_t *size = {''.join(wanted)}NULL;\n"
+        + "        if (size == NULL)\n            break;\n"
+        + "        *size = atoll(strchr(argv[1], '=') + 1);\n    }\n"
+    )
+
+
+def usual_size(size: Size) -> int:
+    """The size of the example where nothing is said."""
+    return min(max(size.least, 4), size.most)
 
 
 def _bytes(tensor: Tensor) -> str:

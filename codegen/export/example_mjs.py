@@ -5,6 +5,7 @@ Out: the text of example.mjs.
 
     node example.mjs                    # arguments made by a formula; prints the results
     node example.mjs x.bin out.bin      # a file of raw numbers for each argument and for each result
+    node example.mjs batch=8 ...        # sizes that the caller chooses come first
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Sequence
 import torch
 
 from codegen.export.c_text import c_number, tensor_bytes
+from codegen.export.example import usual_size
 from codegen.export.interface import WORKSPACE_ALIGNMENT, Interface, Tensor
+from codegen.kernel.ir import Expr
 
 #: by dtype: the array of JavaScript. Half precision is its encoding.
 ARRAYS: dict[torch.dtype, str] = {
@@ -50,6 +53,7 @@ function place(bytes) {
     return found;
 }
 
+const files = process.argv.slice(2);
 %(sizes)sconst args = %(arguments)s;
 const results = %(results)s;
 const workspace = place(%(workspace)s);
@@ -57,7 +61,6 @@ for (const tensor of [...args, ...results]) tensor.at = place(tensor.bytes);
 const count = (tensor) => tensor.bytes / tensor.kind.BYTES_PER_ELEMENT;
 const view = (tensor) => new tensor.kind(memory.buffer, tensor.at, count(tensor));
 const written = [...args.filter((tensor) => tensor.written), ...results];
-const files = process.argv.slice(2);
 
 args.forEach((tensor, n) => {
     const values = view(tensor);
@@ -94,11 +97,13 @@ def example_mjs(interface: Interface, imports: Sequence[str]) -> str:
         "alignment": WORKSPACE_ALIGNMENT,
         "functions": "".join(f"    {name}: {_in_javascript(name)},\n" for name in sorted(imports)),
         "sizes": "".join(
-            f"const {size.name} = {min(max(size.least, 4), size.most)};\n" for size in interface.sizes
+            f"const {size.name} = files[0]?.startsWith('{size.name}=') "
+            f"? parseInt(files.shift().slice({len(size.name) + 1})) : {usual_size(size)};\n"
+            for size in interface.sizes
         ),
         "arguments": _list(interface.arguments),
         "results": _list(interface.memories),
-        "workspace": c_number(interface.workspace),
+        "workspace": _number(interface.workspace),
         "call": ", ".join(call),
     }
 
@@ -106,10 +111,14 @@ def example_mjs(interface: Interface, imports: Sequence[str]) -> str:
 def _list(tensors: Sequence[Tensor]) -> str:
     rows = "".join(
         f"    {{ name: {json.dumps(tensor.name)}, kind: {ARRAYS[tensor.dtype]}, "
-        f"bytes: {c_number(tensor_bytes(tensor))}, written: {json.dumps(tensor.written)} }},\n"
+        f"bytes: {_number(tensor_bytes(tensor))}, written: {json.dumps(tensor.written)} }},\n"
         for tensor in tensors
     )
     return f"[\n{rows}]"
+
+
+def _number(expr: Expr) -> str:
+    return c_number(expr, "Math.floor({} / {})")
 
 
 def _in_javascript(name: str) -> str:

@@ -18,7 +18,7 @@ from codegen.export.layout import Layout, layout_of
 from codegen.export.machine import Machine
 from codegen.export.products import ProductStep, native_product
 from codegen.kernel.errors import EmitError
-from codegen.kernel.ir import Check, Const, Loop, Stmt
+from codegen.kernel.ir import Check, Const, Loop, Stmt, floordiv
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program
 from codegen.kernel.records import dataclass
 from codegen.launch import jit
@@ -164,10 +164,7 @@ def _tensor(info: BufferInfo, name: str, path: str, written: bool) -> Tensor:
 def _result(program: Program, layout: Layout, places: dict[str, int], item: str) -> Result:
     root, start = layout.root(item)
     info = program.buffers[item]
-    itemsize = info.dtype.itemsize
-    offset = Const(start.value // itemsize) if isinstance(start, Const) else start
-    if not isinstance(start, Const):
-        raise EmitError("a result begins at a place that depends on a size")
+    offset = floordiv(start, Const(info.dtype.itemsize))
     if root in places:
         return Result("argument", places[root], info.dtype, info.shape, info.strides, offset)
     memory = layout.memories.index(root)

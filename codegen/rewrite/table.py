@@ -65,6 +65,7 @@ FROM_TORCH = [
     "native_batch_norm",
     "_native_batch_norm_legit",
     "_native_batch_norm_legit.no_stats",
+    "_native_batch_norm_legit_no_training",
     "native_batch_norm_backward",
     "_softmax",
     "_softmax_backward_data",

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import torch
 
+from cache.exported import number
 from capture.exporting.export import Exported
 from codegen.export.example import TOOLS
-from codegen.export.interface import Tensor
-from codegen.kernel.ir import Const
+from codegen.export.interface import Tensor, plain_number
+
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
 def need_tools(machine: str) -> list[str]:
@@ -33,8 +37,10 @@ def need_tools(machine: str) -> list[str]:
     return [run, "./example"] if run else ["./example"]
 
 
-def run_in_c(exported: Exported, tensors: list[torch.Tensor], folder: Path) -> list[torch.Tensor]:
-    """`tensors`: in the order of the C function's arguments."""
+def run_in_c(
+    exported: Exported, tensors: list[torch.Tensor], folder: Path, sizes: Mapping[str, int] = NO_SIZES
+) -> list[torch.Tensor]:
+    """`tensors`: in the order of the C function's arguments. `sizes`: the open ones."""
     machine = exported.machine.name
     command = need_tools(machine)
     home = folder / "program"
@@ -48,8 +54,9 @@ def run_in_c(exported: Exported, tensors: list[torch.Tensor], folder: Path) -> l
         names.append(f"in{place}.bin")
         (home / names[-1]).write_bytes(bytes_of(tensor))
     written = [f"out{place}.bin" for place in range(len(outputs))]
-    subprocess.run([*command, *names, *written], cwd=home, check=True, timeout=100)
-    return [read(home / name, spec) for name, spec in zip(written, outputs, strict=True)]
+    given = [f"{name}={size}" for name, size in sizes.items()]
+    subprocess.run([*command, *given, *names, *written], cwd=home, check=True, timeout=100)
+    return [read(home / name, spec, sizes) for name, spec in zip(written, outputs, strict=True)]
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
@@ -57,10 +64,9 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     return torch.as_strided(tensor.detach(), (last,), (1,)).view(torch.uint8).numpy().tobytes()
 
 
-def read(path: Path, spec: Tensor) -> torch.Tensor:
+def read(path: Path, spec: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
     flat = torch.frombuffer(bytearray(path.read_bytes()), dtype=spec.dtype)
-    return torch.as_strided(flat, fixed(spec.shape), fixed(spec.strides))
-
-
-def fixed(numbers: tuple[object, ...]) -> list[int]:
-    return [one.value for one in numbers if isinstance(one, Const)]
+    shape, strides = (
+        [number(plain_number(one), sizes) for one in all_] for all_ in (spec.shape, spec.strides)
+    )
+    return torch.as_strided(flat, shape, strides)
