@@ -53,6 +53,8 @@ def load(folder: str) -> Loaded:
             content = _manifest(folder, files)
             name = f"lib{content['function']['name']}.so"
             _check_machine(folder, content["machine"])
+            if content["cblas"]:
+                raise LoadError(f"{folder} calls cblas: it is for C programs. Export without it to load it")
             if name not in content["files"]:
                 raise LoadError(f"{folder} has no {name}: there was no compiler; export again where one is")
             library = _library(folder, files, name, content["files"][name])

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from capture.command_line.explain_command import arguments_of, find
-from capture.exporting.export import PARAMETERS
+from capture.exporting.export import BLAS, PARAMETERS
 from capture.exporting.export import export as exported
 from capture.report.errors import UsageError, did_you_mean
 
@@ -31,6 +31,7 @@ def export(
     cpu: Annotated[str | None, typer.Option(help="a processor of the target")] = None,
     features: Annotated[str, typer.Option(help="of the processor: +neon,-vfp4")] = "",
     parameters: Annotated[str, typer.Option(help=f"where they are: {' or '.join(PARAMETERS)}")] = "inside",
+    blas: Annotated[str, typer.Option(help=f"for matrix products: {' or '.join(BLAS)}")] = "generated",
     dynamic_sizes: Annotated[
         str, typer.Option(help="sizes that the caller chooses, as in Python: {'x': {0: 'batch'}}")
     ] = "{}",
@@ -45,6 +46,7 @@ def export(
         cpu=cpu,
         features=features,
         parameters=parameters,
+        blas=blas,
         dynamic_sizes=_literal(dynamic_sizes),
     )
     made.save(output)

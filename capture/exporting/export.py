@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what writes code is imported with the first export: `import
     from codegen.export.module import Native
 
 PARAMETERS = ("inside", "arguments")
+BLAS = ("generated", "cblas")
 
 
 class Exported:
@@ -123,6 +124,7 @@ def export(
     features: str | Sequence[str] = (),
     parameters: str = "inside",
     dynamic_sizes: Mapping[str, Mapping[int, Any]] | None = None,
+    blas: str = "generated",
 ) -> Exported:
     """Native code of one call, for inference.
 
@@ -138,6 +140,7 @@ def export(
     parameters: "inside" the object file, as read-only data, or "arguments" of the C function.
     dynamic_sizes: sizes that the caller chooses, by argument and dim: {"x": {0: "batch"}}, or with bounds
     {"x": {0: ("batch", 2, 512)}}. Dims with one name have one size.
+    blas: "generated" products, or "cblas": those of float32 and float64 matrices of fixed sizes call it.
 
     Errors: ExportError names what has no native form, with its line; UsageError for wrong arguments.
     """
@@ -151,12 +154,17 @@ def export(
         raise UsageError(f"export takes the arguments as a tuple: export(f, (x,)), not {shown(args)}")
     if parameters not in PARAMETERS:
         raise UsageError(f"parameters is {parameters!r}: write one of {', '.join(map(repr, PARAMETERS))}")
+    if blas not in BLAS:
+        raise UsageError(f"blas is {blas!r}: write one of {', '.join(map(repr, BLAS))}")
     try:
         machine = machine_of(target, cpu, features)
     except UnknownMachine as error:
         raise UsageError(f"export: {error}") from None
+    if machine.is_wasm and blas == "cblas":
+        raise UsageError("blas='cblas': a module of WebAssembly has no cblas to call")
     whole = whole_graph(fn_or_module, tuple(args), _name(fn_or_module, name), dynamic_sizes)
-    native, order = native_graph(whole, machine, _named_tensors(fn_or_module), parameters == "inside")
+    named, inside = _named_tensors(fn_or_module), parameters == "inside"
+    native, order = native_graph(whole, machine, named, inside, blas == "cblas")
     return Exported(native, whole, order)
 
 

@@ -65,7 +65,8 @@ def _link(folder: str, exported: Exported) -> None:
     name, compiler = exported.name, TOOLS[exported.machine.name][0]
     prefix = compiler.removesuffix("gcc") if compiler.endswith("gcc") else ""
     library, archive = f"lib{name}.so", f"{name}.a"
-    _run(folder, [compiler, "-shared", "-o", library, f"{name}.o", "-lm"], library, 0o755)
+    if not exported.native.interface.cblas:  # which library has cblas, the caller knows
+        _run(folder, [compiler, "-shared", "-o", library, f"{name}.o", "-lm"], library, 0o755)
     _run(folder, [f"{prefix}ar", "rcsD", archive, f"{name}.o"], archive, 0o644)
 
 
@@ -88,6 +89,7 @@ def manifest(folder: str, exported: Exported) -> bytes:
             "cpu": exported.machine.cpu,
             "features": exported.machine.features,
         },
+        "cblas": exported.native.interface.cblas,
         "function": exported.native.interface.as_json(),
         "arguments": exported.form,
         "argument_count": exported.tensor_count,

@@ -59,9 +59,9 @@ REFUSED = (
 
 
 def native_graph(
-    whole: WholeGraph, machine: Machine, parameters: dict[int, str], inside: bool
+    whole: WholeGraph, machine: Machine, parameters: dict[int, str], inside: bool, cblas: bool = False
 ) -> tuple[Native, list[int]]:
-    """`parameters`: by id of a tensor, its name in the module.
+    """`parameters`: by id of a tensor, its name in the module. `cblas`: products call it.
 
     Returns the code, and for each argument of it the position among the program's, or -1 for a parameter.
     Raises ExportError.
@@ -89,7 +89,7 @@ def native_graph(
         ) from error
     try:
         sizes = opened.sizes(order) if opened else []
-        return native_code(whole.name, program, arguments, machine, sizes), order
+        return native_code(whole.name, program, arguments, machine, sizes, cblas), order
     except NoNativeForm as error:
         raise ExportError(
             f"{whole.name} calls {error.step.op}{_line(traced, graph, error.step)}: it has no native form; "

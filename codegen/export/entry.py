@@ -133,7 +133,8 @@ class EntryFunction:
             "null" if step.bias is None else self.pointer(step.bias),
             "null" if scratch is None else self._ahead("%workspace", scratch),
         ]
-        given = ", ".join(f"ptr {pointer}" for pointer in pointers)
+        numbers = [f"i64 {self.number(number)}" for number in step.numbers]
+        given = ", ".join([*(f"ptr {pointer}" for pointer in pointers), *numbers])
         self.line(f"call void @{self.products[position]}({given})")
 
     def _fill(self, array: str, kind: str, position: int, value: str) -> None:

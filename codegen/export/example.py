@@ -91,7 +91,7 @@ MAKEFILE = """\
 CC = %(compiler)s
 CFLAGS = -O2 -Wall
 RUN = %(run)s
-
+%(blas)s
 # no rules of make's own: the assembly is without the constants
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -100,10 +100,10 @@ run: example
 \t$(RUN) ./example
 
 example: example.c %(name)s.h %(name)s.o
-\t$(CC) $(CFLAGS) -o $@ example.c %(name)s.o -lm %(static)s
+\t$(CC) $(CFLAGS) -o $@ example.c %(name)s.o %(libraries)s %(static)s
 
 lib%(name)s.so: %(name)s.o
-\t$(CC) -shared -o $@ %(name)s.o -lm
+\t$(CC) -shared -o $@ %(name)s.o %(libraries)s
 
 .PHONY: run
 """
@@ -150,6 +150,8 @@ def makefile(interface: Interface, machine: Machine) -> str:
         "name": interface.name,
         "compiler": compiler,
         "run": run,
+        "blas": "BLAS = -lopenblas\n" if interface.cblas else "",
+        "libraries": "$(BLAS) -lm" if interface.cblas else "-lm",
         "static": "-static" if run else "",
     }
 

@@ -61,7 +61,7 @@ def header(interface: Interface, machine: Machine) -> str:
 {_comment(interface)}
  *
  * Arguments, results and the workspace do not overlap. The function keeps nothing: threads may call it at the
- * same time, each with a workspace of its own.{_about_failures(interface)}
+ * same time, each with a workspace of its own.{_about_failures(interface)}{_about_cblas(interface)}
  */
 #ifndef {guard}
 #define {guard}
@@ -132,6 +132,10 @@ def _about_failures(interface: Interface) -> str:
     if not interface.may_fail:
         return " It returns 0."
     return "\n * It returns 0, or another number where a check failed: an index out of range, an assertion."
+
+
+def _about_cblas(interface: Interface) -> str:
+    return "\n * Link it with a library that has cblas, whose ints have 32 bits." if interface.cblas else ""
 
 
 def _rows(tensors: list[Tensor]) -> str:

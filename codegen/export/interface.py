@@ -73,6 +73,7 @@ class Interface:
     results: list[Result]
     workspace: Expr
     may_fail: bool = False
+    cblas: bool = False  # its code calls cblas
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ Out: `Layout`: for each buffer an argument, a memory of the caller, a constant o
     t = relu(x); return t.sum(0)   ->   x: argument 0; t: workspace + 0; sum: memory 0
 
 The workspace is laid out once: parts whose buffers do not live at the same time share bytes. Where sizes are
-open, each part begins behind the one before.
+open, those of equal size do, and so do the workspaces of all steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import field
 
 from codegen.export.interface import WORKSPACE_ALIGNMENT
 from codegen.export.products import ProductStep
-from codegen.kernel.ir import Const, Expr, add, floordiv, mul
+from codegen.kernel.ir import Binary, Const, Expr, add, floordiv, mul
 from codegen.kernel.program import BufferInfo, KernelStep, Program, Step, ViewStep
 from codegen.kernel.records import dataclass
 
@@ -68,15 +68,13 @@ def _place_in_workspace(layout: Layout) -> None:
     lives = _lives(layout)
     needed = {name: _rounded_up(bytes_of(layout.program.buffers[name])) for name in lives}
     for position, step in enumerate(layout.program.steps):
-        if isinstance(step, ProductStep) and step.workspace:
+        if isinstance(step, ProductStep) and step.workspace != Const(0):
             lives[scratch_of(position)] = position, position
-            needed[scratch_of(position)] = _rounded_up(Const(step.workspace))
+            needed[scratch_of(position)] = _rounded_up(step.workspace)
     if all(isinstance(size, Const) for size in needed.values()):
         _share(layout, lives, {name: size.value for name, size in needed.items() if isinstance(size, Const)})
         return
-    for name, size in needed.items():
-        layout.offsets[name] = layout.workspace
-        layout.workspace = add(layout.workspace, size)
+    _share_equal(layout, lives, needed)
 
 
 def _lives(layout: Layout) -> dict[str, tuple[int, int]]:
@@ -120,6 +118,38 @@ def _share(layout: Layout, lives: dict[str, tuple[int, int]], needed: dict[str, 
         layout.offsets[name] = Const(offset)
         total = max(total, offset + needed[name])
     layout.workspace = Const(total)
+
+
+def _share_equal(layout: Layout, lives: dict[str, tuple[int, int]], needed: dict[str, Expr]) -> None:
+    """Each buffer gets the place of one of its size that has died, or one behind all others. The workspaces
+    of steps are one place, since one step runs at a time.
+    """
+    free: dict[Expr, list[tuple[int, Expr]]] = {}  # by size: (death of the last buffer there, place)
+    scratch: Expr = Const(0)
+    steps = {scratch_of(position) for position in range(len(layout.program.steps))}
+    for name in sorted(needed, key=lambda name: lives[name]):
+        size, (birth, death) = needed[name], lives[name]
+        if name in steps:
+            scratch = most(scratch, size)
+            continue
+        places = free.setdefault(size, [])
+        known = next((entry for entry in places if entry[0] < birth), None)
+        if known is None:
+            layout.offsets[name] = layout.workspace
+            layout.workspace = add(layout.workspace, size)
+        else:
+            places.remove(known)
+            layout.offsets[name] = known[1]
+        places.append((death, layout.offsets[name]))
+    for name in steps & needed.keys():
+        layout.offsets[name] = layout.workspace
+    layout.workspace = add(layout.workspace, scratch)
+
+
+def most(left: Expr, right: Expr) -> Expr:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(max(left.value, right.value))
+    return left if right in (left, Const(0)) else right if left == Const(0) else Binary("max", left, right)
 
 
 def _rounded_up(size: Expr) -> Expr:

@@ -55,14 +55,16 @@ def native_code(
     arguments: Sequence[tuple[str, str, str]],
     machine: Machine,
     sizes: Sequence[Size] = (),
+    cblas: bool = False,
 ) -> Native:
-    """`arguments`: (buffer, name in C, path) for each input that is no size.
+    """`arguments`: (buffer, name in C, path) for each input that is no size. `cblas`: products call it.
 
     Raises NoNativeForm, EmitError.
     """
-    make_native(program, machine.target)
+    make_native(program, machine.target, cblas)
     layout = layout_of(program)
     interface = interface_of(name, program, layout, arguments, sizes)
+    interface.cblas = cblas
     data = Data(name, program.buffers)
     code = Functions(name)
     kernels, products = code.of(program, machine)
@@ -84,7 +86,7 @@ def native_code(
     return Native(interface, machine, made.llvm, made.optimised, made.assembly, made.object, data.size)
 
 
-def make_native(program: Program, target: Target) -> None:
+def make_native(program: Program, target: Target, cblas: bool = False) -> None:
     """Kernels in place of the calls of operators. Raises NoNativeForm."""
     taken = {step.kernel.name for step in program.steps if isinstance(step, KernelStep)}
     steps: list[Any] = []
@@ -93,7 +95,7 @@ def make_native(program: Program, target: Target) -> None:
             name = f"p{len(steps)}"
             while name in taken:
                 name += "_"
-            native = native_product(step, program.buffers, name, target)
+            native = native_product(step, program.buffers, name, target, cblas)
             if native is None:
                 raise NoNativeForm(step)
             steps.append(native)

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions as plain loops, for open sizes and rare forms.
+"""Matrix products and convolutions as plain loops, for rare forms and convolutions with open sizes.
 
 In:  an ExternStep of mm, addmm, bmm or convolution; the buffers of the Program.
 Out: a KernelStep that computes the same; None for any other step.

@@ -194,3 +194,15 @@ def workspace(writer: Writer, form: MatmulForm, plan: Plan, values: Mapping[str,
     behind_left = left
     behind_right = writer.add(left, right)
     return Workspace(0, behind_left, behind_right, writer.add(behind_right, sums))
+
+
+def most_workspace(form: MatmulForm, target: Target) -> tuple[int, int]:
+    """(a, b): a + b * inner elements of the sums' type are enough for all sizes of the form."""
+    size = 64 // SIZES[form.summed_in]
+    spare = 3 * (target.lanes(form.summed_in) + size)  # of the three parts, for whole vectors and lines
+    fixed = along_inner = 0
+    for plan in plans(form, target):
+        if not plan.dots:
+            fixed = max(fixed, plan.rows * (_INNER + plan.columns) + spare)
+            along_inner = max(along_inner, plan.columns)
+    return fixed, along_inner

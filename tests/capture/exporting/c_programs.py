@@ -18,7 +18,7 @@ import torch
 from cache.exported import number
 from capture.exporting.export import Exported
 from codegen.export.example import TOOLS
-from codegen.export.interface import Tensor, plain_number
+from codegen.export.interface import Result, Tensor, plain_number
 
 NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
@@ -64,7 +64,7 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     return torch.as_strided(tensor.detach(), (last,), (1,)).view(torch.uint8).numpy().tobytes()
 
 
-def read(path: Path, spec: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
+def read(path: Path, spec: Tensor | Result, sizes: Mapping[str, int]) -> torch.Tensor:
     flat = torch.frombuffer(bytearray(path.read_bytes()), dtype=spec.dtype)
     shape, strides = (
         [number(plain_number(one), sizes) for one in all_] for all_ in (spec.shape, spec.strides)
