@@ -68,6 +68,11 @@ class CompiledModule:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Does nothing. A module's class may register its subclasses, and must not register ours."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """`type(compiled)(...)` of the program gives a module of the module's own class, not compiled."""
+        (_, own) = cls.__bases__
+        return own(*args, **kwargs)
+
     @_without_a_frame("_capture_call")
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._capture_call(*args, **kwargs)

@@ -65,6 +65,7 @@ CONSTANT_FUNCTIONS = [
     "torch._jit_internal.is_scripting",
     "torch._C._jit_tree_views",
     "torch._C._get_privateuse1_backend_name",
+    "torch.cuda.amp.common.amp_definitely_not_available",
     "torch.cuda.is_available",
     "torch._C._is_any_autocast_enabled",
     "torch.amp.is_autocast_available",

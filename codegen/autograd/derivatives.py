@@ -41,7 +41,7 @@ from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.watching import unwatched
+from codegen.kernel.watching import not_for_torch_compile, unwatched
 from codegen.launch.compiled import CompiledGraph, assemble
 from codegen.trace import autocast
 from codegen.trace.module_runner import fetch
@@ -404,6 +404,7 @@ class Gradients(torch.autograd.Function):
         return tuple(grads)
 
     @staticmethod
+    @not_for_torch_compile
     def backward(ctx: Any, *sent: Any) -> Any:
         if isinstance(ctx.order, str):
             raise RuntimeError(ctx.order)

@@ -25,7 +25,7 @@ except ImportError:
 from codegen.autograd.derivatives import DerivativeRecipe, NextOrder, backward_for, call_by_call, zeros_for
 from codegen.autograd.partial_backward import Partial, Tangents
 from codegen.autograd.partition import BackwardPart
-from codegen.kernel.watching import unwatched
+from codegen.kernel.watching import not_for_torch_compile, unwatched
 from codegen.launch.compiled import CompiledGraph
 
 COMBINATIONS = 8  # most sets of sent tangents for which a backward is compiled
@@ -105,6 +105,7 @@ class SegmentBackward:
         """The first tangents decide the strides that it is compiled for; others are copied into these."""
         return backward_for(self.next.recipe, self.part, tangents)
 
+    @not_for_torch_compile
     def run(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:

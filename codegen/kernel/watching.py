@@ -2,18 +2,26 @@
 
 In:  a block of code, on any thread.
 Out: it runs without the frame hook of the thread and without garbage collection.
+
+torch.compile has a frame hook too, and its graphs may call ours: `not_for_torch_compile` marks the doors from
+there to Python.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
 
 try:
     import _capture
 except ImportError:  # the extension is not built: there is no hook
     _capture = None
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -34,3 +42,11 @@ def unwatched() -> Iterator[None]:
         if collects:
             gc.enable()
         set_callback(*before)
+
+
+def not_for_torch_compile(function: F) -> F:
+    """Decorator: torch.compile neither captures the function nor what it calls."""
+    hook = torch._C._dynamo.eval_frame
+    skip = hook._FrameAction.SKIP
+    hook.set_code_exec_strategy(function.__code__, hook._FrameExecStrategy(skip, skip))
+    return function

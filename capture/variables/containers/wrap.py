@@ -189,9 +189,19 @@ def set_of(output: Output, value: Any, base: Any, source: Source | None) -> Vari
 def _why_unreadable(items: list[Any]) -> str:
     if len(items) > LARGEST_SET:
         return f"a set of {len(items)} items"
-    if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
+    if not all(map(_has_known_hash, items)):
         return "a set of objects with their own __hash__"
     return "a set with a NaN, which equals only itself," if any(map(holds_nan, items)) else ""
+
+
+def _has_known_hash(item: Any) -> bool:
+    return is_guardable_constant(item) or hashes_by_identity(type(item)) or _is_function_in_c(item)
+
+
+def _is_function_in_c(value: Any) -> bool:
+    """Whether it is a function of a module or class, such as `len` or `torch.relu`: a key of its own."""
+    owners = (types.NoneType, types.ModuleType, type)
+    return isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, owners)
 
 
 def _read_set(
@@ -206,7 +216,8 @@ def _read_set(
     entries: dict[Any, Variable] = {}
     for item in items:
         variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
-        entries[item if is_guardable_constant(item) else ByIdentity(variable)] = variable
+        is_key = is_guardable_constant(item) or _is_function_in_c(item)
+        entries[item if is_key else ByIdentity(variable)] = variable
     return entries, SetTable.existing(value, entries, source)
 
 

@@ -141,3 +141,19 @@ def test_the_name_leads_to_the_backend():
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     module, _, name = project["entry-points"]["torch_dynamo_backends"]["capture"].partition(":")
     assert getattr(importlib.import_module(module), name) is torch_compile_backend
+
+
+def test_torch_compile_does_not_capture_our_compiler(caplog):
+    """The backward behind a break is compiled while torch.compile looks at each frame."""
+
+    @torch.compile(backend=torch_compile_backend)
+    def step(net, x):
+        loss = net(x).sum()
+        loss.backward()
+        return loss.detach()
+
+    net, other, x = network(), network(), torch.randn(3, 4)
+    torch.testing.assert_close(step(net, x), other(x).sum().detach())
+    other(x).sum().backward()
+    torch.testing.assert_close(net[0].weight.grad, other[0].weight.grad)
+    assert [record for record in caplog.records if record.name.startswith("capture")] == []

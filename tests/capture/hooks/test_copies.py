@@ -211,3 +211,12 @@ def test_a_disabled_function_is_not_captured_by_the_hook_in_python():
         assert counters["graphs"]["compiled"] == 0
         assert [doubled(torch.ones(1)).item() for _ in range(3)] == [3, 3, 3]
         assert counters["graphs"]["compiled"] == 1
+
+
+def test_a_new_module_of_the_class_of_a_compiled_one():
+    fast = capture.compile(Net(), backend="eager")
+    new = type(fast)()
+    assert type(new) is Net
+    new.load_state_dict(fast.state_dict())
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(new(x), fast(x))

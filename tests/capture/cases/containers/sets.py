@@ -234,3 +234,15 @@ def myfs(x):
 def ordered_set(x):
     d = dict.fromkeys([3, 1, 2])
     return list(d), x + 1
+
+
+FUNCTIONS_IN_C = {torch.relu, torch.tanh, len}
+FROZEN_FUNCTIONS = frozenset((torch.nn.functional.gelu, torch.sin))
+
+
+@case(ops=2)
+def functions_in_c(x):
+    if torch.relu in FUNCTIONS_IN_C and torch.sin not in FUNCTIONS_IN_C and len in FUNCTIONS_IN_C:
+        x = x + 1
+    found = torch.nn.functional.gelu in FROZEN_FUNCTIONS, torch.cos in FROZEN_FUNCTIONS
+    return x * len(FUNCTIONS_IN_C), found, [f is len for f in FUNCTIONS_IN_C]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 
 import torch
 
@@ -194,3 +195,16 @@ def exit_stack_moved(x):
             stack.enter_context(contextlib.nullcontext())
         stack.pop_all().close()
         return x + 1
+
+
+@case(1, 4)
+def autocast_without_its_device(x):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        y = product_under_autocast_of_cuda(x)
+    return y, [str(warning.message) for warning in found]
+
+
+def product_under_autocast_of_cuda(x):
+    with torch.autocast("cuda", enabled=not torch.cuda.is_available()):
+        return x @ x.t()
