@@ -7,6 +7,7 @@ Out: `_capture` knows the function (native/graph/own_product.c); it takes the pr
 
 MKL adds in the order of `codegen.llvm.dense.blocking.block_of`, and uses AVX-512 on some processors only.
 Nothing is assumed: where one bit differs, or the generated function is slower, BLAS computes the products.
+All that is for BLAS on one thread. On several it adds in other orders, and computes the products itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import ctypes
 import hashlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import _capture
@@ -38,6 +40,9 @@ COMPARED = (
     (8, 32, 191, False, True, True),
     (19, 45, 300, False, True, True),
     (25, 64, 500, True, False, False),
+    (9, 41, 21, False, False, True),
+    (11, 340, 36, True, True, False),
+    (61, 33, 2, True, False, True),
 )
 TIMED = ((32, 64, 64, False, False, False), (64, 96, 200, False, True, False))
 TURNS = 5
@@ -110,14 +115,30 @@ def parts_of(version: str) -> tuple[str, ...]:
 def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) -> None:
     own = _own(*map(address, SYMBOLS))
     blas = _blas()
-    differs = next((case for case in COMPARED if not _equal(case, own, blas)), None)
-    slower = next((case for case in TIMED if not _faster(case, own, blas)), None) if not differs else None
+    with _one_thread():
+        differs = next((case for case in COMPARED if not _equal(case, own, blas)), None)
+        slower = next((case for case in TIMED if not _faster(case, own, blas)), None) if not differs else None
     if differs or slower:
         reason = "does not give the bits of BLAS" if differs else "is slower than BLAS"
         log.debug("the generated matrix product is not used: it %s at %s", reason, differs or slower)
         return
     state.code, state.file = code, file()
     _capture.set_own_product(*map(address, SYMBOLS), *LEAST)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """BLAS has one thread for calls of this one, if it is MKL. Another may be refused for its threads."""
+    try:
+        set_threads = torch_function("MKL_Set_Num_Threads_Local")
+    except AttributeError:
+        yield
+        return
+    before = set_threads(1)
+    try:
+        yield
+    finally:
+        set_threads(before)
 
 
 # --- the comparison ---------------------------------------------------------------------------------------

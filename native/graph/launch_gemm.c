@@ -3,8 +3,8 @@
  * In:  row-major C = A B, seen as column-major C' = B' A'. The plan has swapped the operands already, and
  * gives sizes, leading dimensions and transposes as BLAS wants them. Out: C in place.
  *
- * Generated code computes the product instead (own_product.c) where it takes it. Where several threads are
- * worth it, BLAS divides a product between them.
+ * Generated code computes the product instead (own_product.c) where it takes it and BLAS would have one
+ * thread: on several, BLAS adds in another order.
  */
 #include "graph/compiled_graph.h"
 
@@ -82,6 +82,7 @@ static bool own_product_of(const Gemm *gemm, OwnProduct *product)
         .bias_row = gemm->bias_row,
     };
     return gemm->dtype == DTYPE_FLOAT32 && as_double(gemm->alpha) == 1
+           && gemm->k > 1 /* of one factor each, BLAS keeps the sign of a zero */
            && (plain || (biased && as_double(gemm->beta) == 1));
 }
 
@@ -126,11 +127,8 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
 {
     const Operands *operands = data;
     const Gemm *gemm = operands->gemm;
-    int64_t row_work = gemm->m * gemm->k;
     OwnProduct product;
-    bool by_blas = !own_product_of(gemm, &product)
-                   || parallel_parts(gemm->n, PART_WORK / (row_work > 0 ? row_work : 1) + 1) > 1
-                   || !own_product_ready(&product);
+    bool by_blas = !own_product_of(gemm, &product) || !parallel_is_alone() || !own_product_ready(&product);
     for (int64_t i = begin; i < end; i++) {
         if (by_blas) {
             product_by_blas(operands, i);

@@ -20,7 +20,6 @@
 #include <fenv.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #define ROUND                                                                                                \
@@ -48,6 +47,12 @@ int64_t parallel_parts(int64_t end, int64_t grain)
     }
     int64_t threads = torch_threads(), parts = end / grain;
     return parts < threads ? parts : threads;
+}
+
+bool parallel_is_alone(void)
+{
+    return torch_threads != NULL && in_parallel_region != NULL
+           && (torch_threads() == 1 || in_parallel_region());
 }
 
 static void note_failure(Region *region, int64_t part, int32_t code)

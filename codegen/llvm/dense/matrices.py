@@ -64,17 +64,23 @@ class Matrices:
         pack(self.writer, strip, target, self.form.summed_in)
 
     def begin(self, sums: Sums, row: Number, column: Number) -> None:
-        """The bias is added to the sums of the first block, as BLAS does it."""
-        if self.form.bias is None:
-            return
+        """The bias, or 0, is added to the sums of the first block, as BLAS does it: no sum is -0."""
 
         def add() -> None:
             for down, right in sums.places():
                 at = (self.writer.add(row, down), self.writer.add(column, right))
                 sums.set((down, right), self.with_bias(sums.get((down, right)), *at, sums.tile.lanes))
 
-        is_there = self.writer.define("icmp ne ptr %bias, null") if self.form.bias_is_optional else True
-        self.writer.when(is_there, add)
+        def add_zero() -> None:
+            dtype, lanes = self.form.summed_in, sums.tile.lanes
+            zero, code = constant(dtype, 0, lanes), self.writer.code(lanes)
+            for place in sums.places() if dtype in FLOATS else ():
+                sums.set(place, code.binary("fadd", dtype, sums.get(place), zero))
+
+        is_there: bool | str = self.form.bias is not None
+        if self.form.bias_is_optional:
+            is_there = self.writer.define("icmp ne ptr %bias, null")
+        self.writer.when(is_there, add, add_zero)
 
     def with_bias(self, value: str, row: Number, column: Number, lanes: int) -> str:
         if self.form.bias is None:

@@ -40,11 +40,13 @@ def code() -> Any:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in a new process; afterwards the function of before is in use again."""
-    before = own_product.state
+    """As in a new process with one thread; afterwards the function of before is in use again."""
+    before, threads = own_product.state, torch.get_num_threads()
+    torch.set_num_threads(1)
     monkeypatch.setattr(own_product, "state", own_product.State())
     _capture.set_own_product(0, 0, 0, 0)
     yield
+    torch.set_num_threads(threads)
     _capture.set_own_product(0, 0, 0, 0)
     if before.code is not None:
         address = getattr(before.code, "address", None) or before.code.__getitem__
@@ -139,6 +141,7 @@ def test_what_the_function_is_told(fresh: None) -> None:
     [
         (mm, (randn(7, 30), randn(30, 40))),  # too few rows
         (mm, (randn(20, 30), randn(30, 31))),  # too few columns
+        (mm, (randn(20, 1), randn(1, 40))),
         (mm, (randn(20, 30).double(), randn(30, 40).double())),
         (lambda x, w, b: torch.addmm(b, x, w, alpha=2), (randn(20, 30), randn(30, 40), randn(40))),
         (lambda x, w, b: torch.addmm(b, x, w, beta=2), (randn(20, 30), randn(30, 40), randn(40))),
@@ -152,6 +155,26 @@ def test_blas_computes_the_others(fresh: None, function: Any, inputs: tuple[Tens
     (found,) = run(*inputs)
     assert recorder.calls == []
     torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_blas_computes_where_it_has_several_threads(fresh: None) -> None:
+    own_product.state.tried = True
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    recorder = Recorder()
+    torch.set_num_threads(2)
+    torch.testing.assert_close(run(x, y)[0], x @ y)
+    assert recorder.calls == []
+    torch.set_num_threads(1)
+    run(x, y)
+    assert len(recorder.calls) == 1
+
+
+def test_no_sum_is_a_negative_zero(fresh: None, code: Any) -> None:
+    put_in_use(code)
+    x, y = randn(40, 4) * 1e-22, randn(4, 50, seed=1) * 1e-22
+    (found,) = compiled(mm, x, y)(x, y)
+    assert bool((found == 0).any()) and not bool(torch.signbit(found[found == 0]).any())
 
 
 def test_blas_computes_where_memory_is_short(fresh: None) -> None:
@@ -193,8 +216,11 @@ def test_bits_are_those_of_eager_where_it_is_used(fresh: None) -> None:
     if own_product.state.code is None:
         pytest.skip("the generated function gives other bits than this BLAS, or is slower")
     for m, n, k in ((16, 64, 30), (33, 70, 190), (40, 50, 250), (9, 33, 700)):
-        x, w, b = randn(m, k), randn(n, k, seed=1).t(), randn(n, seed=2)
-        assert torch.equal(compiled(linear, x, w, b)(x, w, b)[0], torch.addmm(b, x, w))
+        for factor in (1, 1e-22):  # products of tiny numbers are no longer normal
+            x, w, b = randn(m, k) * factor, randn(n, k, seed=1).t() * factor, randn(n, seed=2)
+            assert torch.equal(compiled(linear, x, w, b)(x, w, b)[0], torch.addmm(b, x, w))
+            found, expected = compiled(mm, x, w)(x, w)[0], x @ w
+            assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
 
 
 def test_other_bits_are_refused(
