@@ -29,7 +29,6 @@ from guards.plain_values import (
     Numbers,
     Objects,
     Plain,
-    is_plain_constant,
     plain,
     real,
 )
@@ -64,8 +63,6 @@ def _identified(writer: Writer, ref: ObjectRef) -> Plain:
         raise NotPlain("an object that is gone")
     if type(value) in SINGLE:
         return plain(value, writer.objects)
-    if is_plain_constant(value):
-        raise NotPlain("a constant that is known by identity")
     return [OBJECT, writer.objects.number_in_guard(value)]
 
 

@@ -30,8 +30,9 @@ from capture.stored.places import find, is_covered, is_module_of_torch, namespac
 from guards.lookup import isinstance_raw
 from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
-from guards.plain_values import NotPlain, Plain
+from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, real
 from guards.sources import Source
+from guards.values import constants_equal
 
 #: namespaces of `torch.ops` whose operators are torch's own
 OPERATORS = ("aten", "prim", "prims")
@@ -184,6 +185,13 @@ def _find_global(objects: FoundObjects, module: str, name: str) -> Any:
     return found
 
 
+def _find_constant(objects: FoundObjects, source: int, data: Plain) -> Any:
+    value = objects.at(source)
+    if not constants_equal(real(data, objects), value):
+        raise Changed("another constant where there was one")
+    return value
+
+
 def _find_tensor(objects: FoundObjects, source: int) -> Any:
     value = objects.at(source)
     if type(value) not in TENSORS:
@@ -191,6 +199,7 @@ def _find_tensor(objects: FoundObjects, source: int) -> Any:
     return value
 
 
+CONSTANT = "constant"
 TENSOR = "tensor"
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _COLLECTIONS = (dict, list, set)
@@ -200,6 +209,7 @@ _FINDERS: dict[str, Callable[..., Any]] = {
     "operator": _find_operator,
     "member": _find_member,
     "property": _find_property,
+    CONSTANT: _find_constant,
     TENSOR: _find_tensor,
 }
 
@@ -235,8 +245,10 @@ class ObjectTable:
 
     def number_in_guard(self, value: Any) -> int:
         """The number of an object of which a guard asks nothing but whether it is this one. For a tensor, the
-        place that the frame had it from is enough.
+        place that the frame had it from is enough; for a constant, its place and its value.
         """
+        if is_plain_constant(value):
+            return self._numbered(value, lambda: self._constant_row(value))
         way = self._tensors.get(id(value))
         return (
             self.number_of(value) if way is None else self._numbered(value, lambda: self._tensor_row(way[1]))
@@ -258,6 +270,12 @@ class ObjectTable:
         elif self.rows[number] is None:
             raise NotPlain("an object that leads to itself")
         return number
+
+    def _constant_row(self, value: Any) -> list[Plain]:
+        way = self._ways.get(id(value))
+        if way is None:
+            raise NotPlain("a constant that is known by identity")
+        return [CONSTANT, self.writer.source(way[1]), plain(value, self)]
 
     def _tensor_row(self, source: Source) -> list[Plain]:
         return [TENSOR, self.writer.source(source)]

@@ -338,3 +338,15 @@ def test_a_second_process_imports_no_compiler(store: Path) -> None:
 def test_several_processes_at_once(store: Path) -> None:
     processes = [started(store, seed) for seed in (1, 2, 3)]
     assert [answer(process)["wrong"] for process in processes] == [[], [], []]
+
+
+def test_a_constant_of_a_class_that_a_guard_knows_by_identity() -> None:
+    """It is found at its place, and it must have the same value and type."""
+    text = (
+        "import dataclasses\n@dataclasses.dataclass\nclass A: size: int = {}\n"
+        "def f(x): return x * A(3).size"
+    )
+    for size, found in ((1000, 0), (1000, 1), (1001, 0), (1000.0, 0), ("'s'", 0), ("'s'", 1)):
+        result, loaded, _ = counted(made(text.format(size)), X)
+        assert torch.equal(result, X * 3)
+        assert loaded == found, size
