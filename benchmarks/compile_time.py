@@ -21,7 +21,7 @@ from transformers import BertConfig, BertModel, ResNetConfig, ResNetModel
 
 import capture
 from benchmarks.measure import Targets, console, header
-from codegen import compile_fx
+from codegen.compile_fx import compile_fx
 
 SMALL_TARGET_MS, BERT_TRANSLATE_MS, BERT_COMPILE_MS, TRAINING_MS = 25, 3000, 1500, 3000
 SMALL: dict[str, Callable[..., Any]] = {

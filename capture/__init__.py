@@ -55,7 +55,6 @@ with collection.settled():
     import cache.store
     import capture.frame.convert
     import capture.variables.core.wrap
-    import codegen.launch.jit
 
 from capture import backends, store
 from capture.api import (

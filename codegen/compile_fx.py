@@ -36,12 +36,12 @@ from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
 from codegen.kernel.watching import unwatched
+from codegen.launch.assembly import assemble
 from codegen.launch.compiled import (
     CompiledGraph,
     EagerFallback,
     EagerGraph,
     InInferenceMode,
-    assemble,
     calibrate,
     is_available,
 )

@@ -26,7 +26,6 @@ from capture.backends.sized_graph import SizedGraph
 from capture.backends.value_parts import compile_in_parts, reads_values
 from capture.report import log, observe
 from capture.report.config import config
-from codegen.compile_fx import compile_for_sizes, compile_fx
 from codegen.launch.compiled import CompiledGraph, EagerGraph
 from codegen.stored.compile_graph import compile_graph, compile_sizes, keep_floats, restore
 from codegen.stored.floats import ForFloats
@@ -66,6 +65,8 @@ def llvm_backend(
 def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """One part of a graph with unbacked symbols. Its native code is for all sizes; else it has none."""
     if any(type(value) is int for value in example_inputs):
+        from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
+
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
         if symbolic is None:
             return gm.forward
@@ -86,10 +87,13 @@ def _compile_natively(
     return compiler(gm, example_inputs)
 
 
-def restored_graph(key: str) -> Callable[..., Any] | None:
-    """The compiled graph that the store has under the key. None: it is gone, or is for another process."""
+def restored_graph(key: str, module: Callable[[Any], torch.fx.GraphModule]) -> Callable[..., Any] | None:
+    """The compiled graph that the store has under the key. None: it is gone, or is for another process.
+
+    `module` makes the captured graph of its data, where a rare request needs it.
+    """
     store = kernel_store()
-    found = restore(key, store)
+    found = restore(key, store, module)
     compiler = functools.partial(compile_graph, store=store)
     if isinstance(found, ForFloats):
         return FloatGraph(found, compiler)
@@ -107,6 +111,8 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
 
 
 def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    from codegen.compile_fx import compile_fx  # lazy: a graph from the store needs no compiler
+
     compiler = functools.partial(compile_fx, kernels=False)
     if any(type(value) is int for value in example_inputs):
         return SizedGraph(lambda: gm, example_inputs, compiler)

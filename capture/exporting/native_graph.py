@@ -39,7 +39,7 @@ from codegen.kernel.errors import (
     UntraceableError,
 )
 from codegen.kernel.program import ExternStep
-from codegen.launch.compiled import lower
+from codegen.launch.assembly import lower
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.trace import Trace, trace
 

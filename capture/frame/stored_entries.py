@@ -41,7 +41,8 @@ from capture.stored.entries import (
 from capture.stored.objects import TENSORS, Changed, Ways
 from capture.stored.store import Shelf, shelf_of
 from capture.variables.core.granted import Granted
-from codegen.stored.compile_graph import captured_module, key_of
+from codegen.stored.compile_graph import captured_data, key_of
+from codegen.stored.modules import module_of
 from guards.lookup import Unresolved
 from guards.plain_values import NotPlain
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.policy.settings import CaptureSettings
     from capture.report.break_reasons import SkipFrame
+    from codegen.kernel.graph_module import GraphModule
 
 #: errors of reading what somebody else has written
 DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError)
@@ -115,7 +117,7 @@ def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf) -> Fo
         with function_modes.resumed():
             return bool(program.check(frame.locals, frame.globals, frame.builtins, frame.function)[0] == -1)
 
-    around = Surroundings(frame, settings, _graph, _failure_handler(frame, settings))
+    around = Surroundings(frame, settings, _graphs(frame, settings))
     try:
         if still_skipped(data, around):
             _capture.skip_code(frame.code)
@@ -142,46 +144,70 @@ def _installed(entry: Any, frame: Any) -> Found | None:
     return Found(entry)
 
 
-def _graph(key: str, conversions: Sequence[tuple[int, Any]]) -> Any:
-    found = restored_graph(key)
-    if found is None:
-        raise GraphGone(key)
-    direct = getattr(found, "direct_call", found)
+def _graphs(frame: Any, settings: CaptureSettings) -> Callable[..., tuple[Any, FailureHandler]]:
+    """`capture.stored.entries.Surroundings.graph` for this frame."""
+    code = frame.code
+
+    def graph(
+        key: str | None,
+        conversions: Sequence[tuple[int, Any]],
+        writes: bool,
+        places: Callable[[], Sequence[Any]],
+    ) -> tuple[Any, FailureHandler]:
+        if key is None:
+            return None, failure_handler_of(code, settings, None, writes, read_modes())
+        captured = _Captured(key, places)
+        found = restored_graph(key, captured.made)
+        if found is None:
+            raise GraphGone(key)
+        forward = _Forward(captured, conversions)
+        failure = failure_handler_of(code, settings, forward, writes, read_modes())
+        return _converted(getattr(found, "direct_call", found), conversions), failure
+
+    return graph
+
+
+def _converted(direct: Any, conversions: Sequence[tuple[int, Any]]) -> Any:
     return converted_inputs(direct, tuple(conversions)) if conversions else direct
 
 
-def _failure_handler(frame: Any, settings: CaptureSettings) -> Callable[..., FailureHandler]:
-    code = frame.code
+class _Captured:
+    """The captured graph of a key, with the places of the program. It is made when it is first needed.
 
-    def handler(
-        key: str | None, conversions: Sequence[tuple[int, Any]], writes: bool, places: Sequence[Any]
-    ) -> FailureHandler:
-        forward = None if key is None else _Forward(key, conversions, places)
-        return failure_handler_of(code, settings, forward, writes, read_modes())
+    A graph seldom fails.
+    """
 
-    return handler
-
-
-class _Forward:
-    """The captured graph, call by call. The first call reads it from the store: a graph seldom fails."""
-
-    def __init__(self, key: str, conversions: Sequence[tuple[int, Any]], places: Sequence[Any]) -> None:
+    def __init__(self, key: str, places: Callable[[], Sequence[Any]]) -> None:
         self.key = key
-        self.conversions = tuple(conversions)
         self.places = places
 
     @functools.cached_property
-    def graph(self) -> Any:
-        module = captured_module(self.key, kernel_store())
-        if module is None:
+    def module(self) -> GraphModule:
+        data = captured_data(self.key, kernel_store())
+        if data is None:
             raise GraphGone(self.key)
-        if len(self.places) == len(module.graph.nodes):
-            vars(module)[PLACES] = self.places
-        direct = call_by_call(module)
-        return converted_inputs(direct, self.conversions) if self.conversions else direct
+        return self.made(data)
+
+    def made(self, data: Any) -> GraphModule:
+        module, places = module_of(data), self.places()
+        if len(places) == len(module.graph.nodes):
+            vars(module)[PLACES] = places
+        return module
+
+
+class _Forward:
+    """The captured graph, call by call."""
+
+    def __init__(self, captured: _Captured, conversions: Sequence[tuple[int, Any]]) -> None:
+        self.captured = captured
+        self.conversions = conversions
 
     def __call__(self, *inputs: Any) -> Any:
         return self.graph(*inputs)
+
+    @functools.cached_property
+    def graph(self) -> Any:
+        return _converted(call_by_call(self.captured.module), self.conversions)
 
 
 # --- keeping ----------------------------------------------------------------------------------------------

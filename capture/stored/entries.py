@@ -13,6 +13,7 @@ docs/stored_entries.md says what is checked, and why that suffices.
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,8 @@ from typing import Any
 import _capture
 
 import cache
-from capture.graph.program_places import Place
 from capture.stored.codes import CodeReader, CodeWriter, written_value
+from capture.stored.node_places import places_data, places_of
 from capture.stored.objects import Changed, FoundObjects, ObjectTable, Ways
 from capture.stored.places import is_covered
 from capture.variables.core.granted import Granted
@@ -149,7 +150,7 @@ def _granted(granted: Granted, table: ObjectTable) -> dict[str, Plain]:
 
 def _graph(parts: Parts, table: ObjectTable) -> dict[str, Plain]:
     conversions = [[place, table.number_of(function)] for place, function in parts.conversions]
-    places = [[list(place) for place in of_node] for of_node in parts.places] if parts.writes else []
+    places = places_data(parts.places if parts.writes else [])
     return {"graph": parts.graph_key, "conversions": conversions, "writes": parts.writes, "places": places}
 
 
@@ -171,14 +172,15 @@ def skip_data(idle: bool, inlined: Iterable[Any]) -> dict[str, Plain]:
 class Surroundings:
     """What an entry takes from its process.
 
-    graph: the callable of a key and conversions. failure: the handler of a graph's failures, of the key, of
-    the conversions, of whether the graph writes, and of the places.
+    graph: the callable of a key and its handler of failures; of the key, the conversions, whether the graph
+    writes, and what gives the places.
     """
 
     frame: Any
     settings: Any
-    graph: Callable[[str, Sequence[tuple[int, Any]]], Any]
-    failure: Callable[[str | None, Sequence[tuple[int, Any]], bool, Sequence[Any]], Any]
+    graph: Callable[
+        [str | None, Sequence[tuple[int, Any]], bool, Callable[[], Sequence[Any]]], tuple[Any, Any]
+    ]
     namespace: FrameNamespace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,15 +253,9 @@ def _code(data: dict[str, Plain], objects: FoundObjects, program: Any, around: S
 
 
 def _graph_of(data: dict[str, Plain], objects: FoundObjects, around: Surroundings) -> tuple[Any, Any]:
-    key, writes = data["graph"], data["writes"]
     conversions = [(place, objects[number]) for place, number in data["conversions"]]
-    places = [tuple(_place(*place) for place in of_node) for of_node in data["places"]]
-    failure = around.failure(key, conversions, writes, places)
-    return None if key is None else around.graph(key, conversions), failure
-
-
-def _place(file: str, name: str, qualname: str, first: int, line: int, positions: Any) -> Place:
-    return Place(file, name, qualname, first, line, tuple(positions))
+    places = functools.partial(places_of, data["places"])
+    return around.graph(data["graph"], conversions, data["writes"], places)
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {"left": _left, "recipe": _recipe, "code": _code}

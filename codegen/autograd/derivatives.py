@@ -42,7 +42,8 @@ from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.kernel.watching import not_for_torch_compile, unwatched
-from codegen.launch.compiled import CompiledGraph, assemble
+from codegen.launch.assembly import assemble
+from codegen.launch.compiled import CompiledGraph
 from codegen.trace import autocast
 from codegen.trace.module_runner import fetch
 from codegen.trace.nodes import is_effect

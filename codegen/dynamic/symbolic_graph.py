@@ -37,7 +37,7 @@ from codegen.kernel.program import Program
 from codegen.kernel.records import dataclass
 from codegen.kernel.size_functions import FUNCTIONS
 from codegen.kernel.watching import unwatched
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.launch.compiled import CompiledGraph
 from codegen.launch.kernel_versions import KernelVersion, KernelVersions
 from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
@@ -97,7 +97,7 @@ class SymbolicGraph:
             log.info("the graph for all sizes has no plan for %s: %s", tuple(ints), reason)
             return None
         except Exception:
-            if compiled.strict:
+            if assembly.strict:
                 raise
             log.warning("the graph has no kernels for %s: compiling them failed", tuple(ints), exc_info=True)
             return None
@@ -117,11 +117,11 @@ class SymbolicGraph:
         version = self.versions.version(sizes)
         addresses = {kernel.name: kernel.address for kernel in version.kernels}
         plan = build_plan(version.program, addresses, options)
-        graph = compiled.planned(version.program, version.kernels, plan, self.fallback, *self.planned)
+        graph = assembly.planned(version.program, version.kernels, plan, self.fallback, *self.planned)
         graph.views = self.views
         if version not in self.logged:
             self.logged.append(version)
-            compiled.write_logs(graph)
+            assembly.write_logs(graph)
         if not self.planned:
             self.planned = (graph,)
         return plan_template(graph, recorder, plan)
@@ -222,7 +222,7 @@ class OpenInputs:
 
         All have the conditions of all, because they run one after the other.
         """
-        programs = [compiled.lower(item.graph) for item in closed]
+        programs = [assembly.lower(item.graph) for item in closed]
         conditions = [guard.expr for guard in self.env.guards]
         for item in closed:
             conditions += assumptions(item.graph, self.symbols.values())

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from torch import fx
 
 from codegen.kernel import events
-from codegen.kernel.graph_module import GraphModule
 from codegen.launch import own_product
 from codegen.launch.compiled import TEXTS
 from codegen.stored.captured import Captured, captured
@@ -58,7 +57,7 @@ def compile_graph(
         return compile_anew(gm, inputs, store, kernels, frozen)
     versions(store)
     key = known.key
-    found = read(key, store, lambda: gm)
+    found = read(key, store, lambda _: gm)
     if found is None:
         found = compile_anew(gm, inputs, store, kernels, frozen)
         keep(found, known, key, store)
@@ -72,7 +71,7 @@ def compile_sizes(gm: fx.GraphModule, inputs: Sequence[Any], *, store: Store | N
         return compile_sizes_anew(gm, inputs, store)
     versions(store)
     key = known.key
-    found = read(key, store, lambda: gm)
+    found = read(key, store, lambda _: gm)
     if found is not None:
         return found
     symbolic = compile_sizes_anew(gm, inputs, store)
@@ -120,23 +119,21 @@ def key_of(compiled: Any) -> str | None:
     return key
 
 
-def restore(key: str, store: Store, module: Callable[[], fx.GraphModule] | None = None) -> Any:
+def restore(key: str, store: Store, module: Callable[[Any], fx.GraphModule] = module_of) -> Any:
     """The graph of that key. None: it is gone, or it was compiled in another state of the process.
 
-    `module` gives the captured graph, where a rare request needs it. Without it, it is made from the data.
+    `module` makes the captured graph of its data, where a rare request needs it.
     """
     return read(key, store, module, check_state=True) if is_used() else None
 
 
-def captured_module(key: str, store: Store) -> GraphModule | None:
-    """The captured graph of that key. None: it is gone. Raises Malformed."""
+def captured_data(key: str, store: Store) -> Any:
+    """The captured graph of that key, for `modules.module_of`. None: it is gone. Raises Malformed."""
     data = store.get(parts_of(key), KIND)
-    return None if data is None else module_of(captured_of(data)["module"])
+    return None if data is None else captured_of(data)["module"]
 
 
-def read(
-    key: str, store: Store, module: Callable[[], fx.GraphModule] | None, check_state: bool = False
-) -> Any:
+def read(key: str, store: Store, module: Callable[[Any], fx.GraphModule], check_state: bool = False) -> Any:
     versions(store)
     data = store.get(parts_of(key), KIND)
     if data is None:

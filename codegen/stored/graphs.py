@@ -48,7 +48,7 @@ class Origin:
     def __init__(
         self,
         data: dict[str, Any],
-        module: Callable[[], fx.GraphModule] | None,
+        module: Callable[[Any], fx.GraphModule],
         store: Any,
         keep: Callable[[Any, Captured], None],
     ) -> None:
@@ -58,11 +58,11 @@ class Origin:
         self.inputs = data["inputs"]
         self.state = data["state"]
         self.kernels = data["kernels"]
-        self._module = module or functools.partial(module_of, data["module"])
+        self._module = module
 
     @functools.cached_property
     def module(self) -> fx.GraphModule:
-        return self._module()
+        return self._module(self.data["module"])
 
     def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
         """The graph, compiled for all sizes, with plans for these ints."""
@@ -135,11 +135,11 @@ def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
 
 def from_data(
     data: bytes,
-    module: Callable[[], fx.GraphModule] | None = None,
+    module: Callable[[Any], fx.GraphModule] = module_of,
     store: Any = None,
     keep: Callable[[Any, Captured], None] = lambda compiled, captured: None,
 ) -> Any:
-    """The callable. `module` gives the captured graph; without it, the graph is made from the data.
+    """The callable. `module` makes the captured graph of its data, or has it already.
 
     `store`: for machine code that is compiled later. `keep` stores the graph again when there is more of it.
     Raises Malformed.

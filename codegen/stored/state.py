@@ -82,7 +82,8 @@ def default_device() -> str:
 
 def own_operators() -> list[str]:
     """What programs have registered for torch's own operators, torch's own registrations aside."""
-    return [key for key in sorted(torch.library._impls - registered_first()) if key.startswith("aten/")]
+    known = registered_first()
+    return sorted(key for key in torch.library._impls if key.startswith("aten/") and key not in known)
 
 
 @functools.cache

@@ -27,6 +27,7 @@ from codegen.launch.compiled import CompiledGraph
 from codegen.stored.names import NotStored
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.values import Reader, Writer
+from codegen.trace.functionalise import ViewCall
 
 if TYPE_CHECKING:
     from codegen.autograd.segment_backward import SegmentBackward
@@ -226,8 +227,6 @@ def views_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., tuple
 
 
 def output_of(data: list[Any], reader: Reader) -> Any:
-    from codegen.trace.functionalise import ViewCall  # lazy: few graphs return views
-
     kind, content = data
     if kind != "replay":
         return kind, reader.read(content)

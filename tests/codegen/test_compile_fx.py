@@ -22,9 +22,9 @@ import torch
 from torch import fx
 
 import capture
-from codegen import compile_fx
 from codegen.autograd.training import TrainingGraph
-from codegen.launch import compiled
+from codegen.compile_fx import compile_fx
+from codegen.launch import assembly
 from codegen.launch.compiled import CompiledGraph, EagerGraph
 from codegen.launch.extern_program import extern_program
 from tests.codegen.graph_programs import PROGRAMS
@@ -32,14 +32,14 @@ from tests.codegen.graph_programs import PROGRAMS
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     yield
 
 
 @pytest.fixture(params=["kernels", "operators"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "operators":
-        monkeypatch.setattr(compiled, "lower", extern_program)
+        monkeypatch.setattr(assembly, "lower", extern_program)
     return str(request.param)
 
 
@@ -305,8 +305,8 @@ def test_failures_of_the_compiler_fall_back_to_operators(
     def broken(graph: Any) -> Any:
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(compiled, "strict", False)
-    monkeypatch.setattr(compiled, "lower", broken)
+    monkeypatch.setattr(assembly, "strict", False)
+    monkeypatch.setattr(assembly, "lower", broken)
     x = torch.randn(3)
     run = compile_function(lambda x: x * 2 + 1, x)
     assert torch.equal(run(x)[0], x * 2 + 1) and len(run.extern_calls) == 2
@@ -417,7 +417,7 @@ def test_nothing_barred_is_imported() -> None:
 import sys, torch
 from torch import fx
 import torch.nn.functional as F
-from codegen import compile_fx
+from codegen.compile_fx import compile_fx
 def loss(x, w, t):
     return (F.cross_entropy(F.dropout(F.layer_norm(x @ w, (4,)), 0.5, True), t),)
 module = fx.symbolic_trace(loss)
@@ -519,7 +519,7 @@ def test_no_collection_while_a_backward_is_compiled(collects: bool) -> None:
 
     def note(phase: str, _: Any) -> None:
         compiling[0] += any(
-            frame.f_code is compiled.lower.__code__ for frame, _ in traceback.walk_stack(None)
+            frame.f_code is assembly.lower.__code__ for frame, _ in traceback.walk_stack(None)
         )
 
     gc.callbacks.append(note)

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.fx
 
-from codegen import compile_fx
+from codegen.compile_fx import compile_fx
 from guards.guard_set import GuardSet
 from guards.kinds.tensors import TensorGuard
 from guards.program import encode

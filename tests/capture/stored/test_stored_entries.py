@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,21 @@ def test_counts_are_those_of_the_program() -> None:
     (none, first), (loaded, second) = counts(), counts()
     assert first == second
     assert (none, loaded) == (0, 1)
+
+
+def test_an_error_behind_a_write_names_the_lines_of_the_program() -> None:
+    """The places of the nodes are read where the graph fails: Python can't run the frame again."""
+    text = "def g(x, i):\n  return x[i]\ndef f(x, i):\n  x.add_(1)\n  y = x * 2\n  return g(y, i)"
+    inside, outside = torch.tensor([1]), torch.tensor([7])
+    for found in (0, 1):
+        f, x = made(text), X.clone()
+        assert counted(f, x, inside)[1] == found
+        with capture.enable(), pytest.raises(IndexError) as caught:
+            f(x, outside)
+        lines = [(frame.name, frame.lineno) for frame in traceback.extract_tb(caught.tb)]
+        assert lines[-2:] == [("f", 6), ("g", 2)]
+        assert torch.equal(x, X + 2)
+    assert counters["frames"]["captured"] == 0
 
 
 def test_who_watches_gets_captures(caplog: pytest.LogCaptureFixture) -> None:
@@ -343,8 +359,7 @@ def test_several_processes_at_once(store: Path) -> None:
 def test_a_constant_of_a_class_that_a_guard_knows_by_identity() -> None:
     """It is found at its place, and it must have the same value and type."""
     text = (
-        "import dataclasses\n@dataclasses.dataclass\nclass A: size: int = {}\n"
-        "def f(x): return x * A(3).size"
+        "import dataclasses\n@dataclasses.dataclass\nclass A: size: int = {}\ndef f(x): return x * A(3).size"
     )
     for size, found in ((1000, 0), (1000, 1), (1001, 0), (1000.0, 0), ("'s'", 0), ("'s'", 1)):
         result, loaded, _ = counted(made(text.format(size)), X)

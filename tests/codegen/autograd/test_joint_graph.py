@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import fx
 
-from codegen import compile_fx
 from codegen.autograd.joint_graph import Joint, Replay, trace_joint
+from codegen.compile_fx import compile_fx
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import UntraceableError
 

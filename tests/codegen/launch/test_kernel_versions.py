@@ -11,7 +11,7 @@ import torch.nn.functional as F
 import capture
 from capture.report.config import config
 from codegen.dynamic.symbolic_graph import SymbolicGraph
-from codegen.launch import compiled, kernel_versions
+from codegen.launch import assembly, kernel_versions
 from codegen.passes import pipeline
 from tests.codegen.dynamic.test_symbolic_graph import for_all_sizes, symbolic
 
@@ -21,7 +21,7 @@ ROWS = 5000
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(pipeline, "VERIFY", True)
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     capture.reset()
     yield
     capture.reset()
@@ -131,7 +131,7 @@ def test_a_refusal_of_the_compiler_leaves_the_sizes_to_others(monkeypatch: pytes
     monkeypatch.setattr(kernel_versions, "machine_code", refuse)
     with pytest.raises(RuntimeError, match="no"):
         graph.plan([ROWS, 3])
-    monkeypatch.setattr(compiled, "strict", False)
+    monkeypatch.setattr(assembly, "strict", False)
     assert graph.plan([ROWS, 3]) is None and graph.plan([ROWS, 400]) is not None
 
 

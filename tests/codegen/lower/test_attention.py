@@ -12,7 +12,7 @@ from torch import Tensor
 
 import capture
 from capture.report.config import config
-from codegen.launch import compiled
+from codegen.launch import assembly
 
 GROUPS, LENGTH, WIDTH = 2, 12, 16
 
@@ -72,7 +72,7 @@ def inputs(length: int) -> list[Tensor]:
 def made(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *args: Tensor) -> list[Any]:
     """The arguments for keys and values in the compiled calls, by their number of heads."""
     found: list[Any] = []
-    link = compiled.link
+    link = assembly.link
 
     def noting(program: Any, *rest: Any) -> Any:
         for step in program.steps:
@@ -80,7 +80,7 @@ def made(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *args: T
                 found.append([program.buffers[ref.name].shape[1].value for ref in step.args[1:3]])
         return link(program, *rest)
 
-    monkeypatch.setattr(compiled, "link", noting)
+    monkeypatch.setattr(assembly, "link", noting)
     with config.patch(raise_on_error=True), torch.no_grad():
         result = capture.compile(function, dynamic=False)(*args)
     torch.testing.assert_close(result, function(*args))

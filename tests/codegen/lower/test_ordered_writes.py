@@ -20,7 +20,7 @@ import capture
 from capture.report.config import config
 from codegen.kernel.ir import Const
 from codegen.kernel.program import Program, ViewStep
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.launch.plan import made_by
 from codegen.lower import ordered_writes
 from codegen.lower.graph import Lowering
@@ -35,7 +35,7 @@ HEADS, LENGTH, WIDTH = 2, 64, 8
 
 @pytest.fixture(autouse=True)
 def _strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     monkeypatch.setattr(pipeline, "VERIFY", True)
     monkeypatch.setattr(ordered_writes, "LARGE", 1)
 

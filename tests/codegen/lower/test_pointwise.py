@@ -9,7 +9,7 @@ import torch
 
 import capture
 from codegen.kernel.ir import Op
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.launch.jit import compile_kernels
 from codegen.llvm.loops import statements_in
 from codegen.llvm.target import Target
@@ -286,7 +286,7 @@ def test_wraparound():
 
 
 def test_a_number_that_a_function_transform_casts(monkeypatch):
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     rows = capture.compile(lambda x: torch.func.vmap(lambda row: row.sum() * 2)(x))
     x = torch.randn(3, 4)
     with capture.config.patch(raise_on_error=True):

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from codegen.compile_fx import compile_fx
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.passes import pipeline
 from tests.codegen.lowering_check import kernels, lowered
 from tests.codegen.native_programs import run_native
@@ -27,7 +27,7 @@ SHAPES = [(2, 3, 8, 9), (3, 7, 7), (1, 2, 17, 33)]
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     monkeypatch.setattr(pipeline, "VERIFY", True)
     yield
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from codegen import compile_fx
+from codegen.compile_fx import compile_fx
 from codegen.kernel.verifier import VerificationError
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.passes import pipeline
 from codegen.passes.pipeline import PASSES, lower_graph
 from codegen.passes.state import State
@@ -22,7 +22,7 @@ from tests.codegen.test_compile_fx import graph_of
 @pytest.fixture(autouse=True)
 def verified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "VERIFY", True)
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import capture
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.rewrite.foreach import FOREACH
 
 pytest.importorskip("_capture")
@@ -58,8 +58,8 @@ CASES = [
 def test_as_in_eager(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name = op._schema.name.removeprefix("aten::")
     made: list[Any] = []
-    link = compiled.link
-    monkeypatch.setattr(compiled, "link", lambda *args: made.append(link(*args)) or made[-1])
+    link = assembly.link
+    monkeypatch.setattr(assembly, "link", lambda *args: made.append(link(*args)) or made[-1])
     rest = operands(name.removeprefix("_foreach_").rstrip("_"), op._overloadname)
     function = getattr(torch, name)
     domain = -0.45 if "sin" in name or "cos" in name else 0.1

@@ -315,16 +315,16 @@ KERNELS = {
 @pytest.mark.parametrize("count", [4, 40])
 def test_a_step_is_one_kernel_for_any_number_of_parameters(name: str, count: int) -> None:
     """The parameters have different shapes. They require grad, but are written without grad mode."""
-    from codegen.launch import compiled
+    from codegen.launch import assembly
 
     make, _ = OPTIMIZERS[name]
     parameters = [torch.nn.Parameter(torch.randn(7, 5 + i % 3)) for i in range(count)]
     for parameter in parameters:
         parameter.grad = torch.randn_like(parameter)
     optimizer, made = make(parameters), []
-    link = compiled.link
+    link = assembly.link
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "link", lambda *args: made.append(link(*args)) or made[-1])
+        patch.setattr(assembly, "link", lambda *args: made.append(link(*args)) or made[-1])
         step = capture.compile(optimizer.step)
         for _ in range(3):
             step()

@@ -19,7 +19,7 @@ from capture.report.config import config
 from codegen.kernel import grain
 from codegen.kernel.ir import Kernel, Load, Loop, Stmt
 from codegen.kernel.program import Program
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.passes import pipeline
 from codegen.passes.group import fuse
 from tests.codegen.lowering_check import check, kernels, lowered
@@ -31,7 +31,7 @@ _PART = re.compile(r"t\d+_part")
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     monkeypatch.setattr(pipeline, "VERIFY", True)
     capture.reset()
     yield

@@ -11,7 +11,7 @@ from torch import fx
 
 from codegen.compile_fx import compile_fx
 from codegen.kernel.grain import may_pay
-from codegen.launch import compiled
+from codegen.launch import assembly
 from codegen.passes import pipeline
 
 SHAPES = [(512, 1024), (4096, 256), (1000, 1000), (63, 2000), (429, 1023), (16384, 260)]
@@ -19,7 +19,7 @@ SHAPES = [(512, 1024), (4096, 256), (1000, 1000), (63, 2000), (429, 1023), (1638
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiled, "strict", True)
+    monkeypatch.setattr(assembly, "strict", True)
     monkeypatch.setattr(pipeline, "VERIFY", True)
     yield
 
