@@ -1,13 +1,23 @@
 "use strict";
 // Tabs by arrow keys; links open what they lead to.
 (() => {
+  // A drawing that is wider than its frame begins at its operations: parameters lie on their left.
+  const centre = (panel) => {
+    const svg = panel.querySelector("svg.drawing");
+    const box = svg && svg.querySelector("g:not(.input) rect");
+    if (!box) return;
+    const frame = svg.parentElement;
+    frame.scrollLeft = box.x.baseVal.value + (box.width.baseVal.value - frame.clientWidth) / 2;
+  };
   const select = (tab) => {
     const tabs = [...tab.parentElement.querySelectorAll(":scope > [role=tab]")];
     for (const other of tabs) {
       const chosen = other === tab;
       other.setAttribute("aria-selected", chosen);
       other.tabIndex = chosen ? 0 : -1;
-      document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
+      const panel = document.getElementById(other.getAttribute("aria-controls"));
+      panel.hidden = !chosen;
+      if (chosen) centre(panel);
     }
   };
   const steps = { ArrowRight: 1, ArrowLeft: -1 };

@@ -65,6 +65,29 @@ def test_the_page_is_as_wide_as_the_window(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_a_wide_drawing_begins_at_its_operations(page: Any) -> None:
+    """Parameters lie on the left of the operations; in a narrow window they would be all that is seen."""
+    page.evaluate(  # as the drawing of a model has its operations: 3000 further to the right
+        """() => document.querySelectorAll("svg.drawing").forEach((svg) => {
+            svg.setAttribute("width", 4000);
+            svg.setAttribute("viewBox", `0 0 4000 ${svg.getAttribute("height")}`);
+            svg.querySelectorAll("g:not(.input) rect").forEach((box) => { box.x.baseVal.value += 3000; });
+        })"""
+    )
+    page.click("#open-all")
+    tabs = page.locator("[role=tab]", has_text="Drawing")
+    seen = 0
+    for number in range(tabs.count()):
+        tabs.nth(number).click()
+        panel = page.locator(f"#{tabs.nth(number).get_attribute('aria-controls')}")
+        frame, first = panel.locator(".scroll"), panel.locator("svg.drawing g:not(.input) rect").first
+        if first.count():
+            room, box = frame.bounding_box(), first.bounding_box()
+            seen += 1
+            assert room["x"] <= box["x"] + box["width"] / 2 <= room["x"] + room["width"]
+    assert seen > 0
+
+
 def test_the_keyboard_reaches_everything(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
