@@ -36,9 +36,12 @@ def run_command(arguments: list[str]) -> int:
     """Run the command. A program runs after its arguments are read: nothing of typer is below it."""
     try:
         outcome = app(arguments, prog_name="python -m capture", standalone_mode=False)
-    except (CaptureError, OSError) as error:
+    except CaptureError as error:
         print(error, file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except OSError as error:  # of a file that the user has named, in most cases
+        print(f"{error.filename}: {error.strerror}" if error.filename else error, file=sys.stderr)
+        return 1
     except typer.Abort:
         return 1
     except Exception as error:

@@ -55,6 +55,8 @@ def test_explain(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--bakend", "eager", "x.py"], 2, "--backend"),
         (["rum"], 2, "run"),
         (["cache", "pak", "x"], 2, "pack"),
+        (["cache", "unpack", "nowhere.zip"], 1, "nowhere.zip: No such file or directory"),
+        (["cache", "pack", "nowhere/s.zip"], 1, "nowhere/s.zip: No such file or directory"),
     ],
 )
 def test_wrong_arguments(
