@@ -50,6 +50,8 @@ def _from_text(data: bytes) -> Any:
         names = re.findall(r"\bnode\s*\{\s*name\s*:\s*[\"']([^\"']+)", "\n".join(lines))
         where = f"node {names[-1]!r}: " if names else ""
         raise GraphDefError(f"{where}the text is no GraphDef: {error}") from None
+    except ValueError as error:  # an enum with a number that is none of 32 bits
+        raise GraphDefError(f"the text is no GraphDef: {error}") from None
 
 
 def _from_binary(data: bytes) -> Any:

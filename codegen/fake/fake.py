@@ -445,6 +445,9 @@ def run_decomposed(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
         return func.decompose(*args, **kwargs)
 
 
+UNTAGGED_DIVISIONS = (aten.floor_divide.default, aten.floor_divide_.Tensor)
+
+
 def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the operator on real zeros and takes the layout of the result.
 
@@ -454,7 +457,8 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     if unsafe or func.namespace not in ("aten", "prims"):
         raise UnsupportedOperatorException(func)
     device = common_device(mode, func, args, kwargs)
-    fill = 1 if torch.Tag.pointwise in func.tags else 0  # zero is a good index and a bad divisor
+    divides = torch.Tag.pointwise in func.tags or func in UNTAGGED_DIVISIONS
+    fill = 1 if divides else 0  # zero is a good index and a bad divisor
     twins: list[tuple[torch.Tensor, FakeTensor]] = []
 
     def to_zeros(value: Any) -> Any:

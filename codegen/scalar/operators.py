@@ -273,25 +273,28 @@ rule(torch.logical_xor)(_logical("xor"))
 
 
 # --- functions of networks --------------------------------------------------------------------------------
+# `inplace` of a traced call says nothing: numbers have no memory.
 
 
 @rule(torch.relu, F.relu)
-def _relu(f: ScalarFunction, x: Scalar) -> Scalar:
+def _relu(f: ScalarFunction, x: Scalar, inplace: Scalar | None = None) -> Scalar:
     return f.op("max", x, f.number(0))
 
 
 @rule(F.relu6)
-def _relu6(f: ScalarFunction, x: Scalar) -> Scalar:
+def _relu6(f: ScalarFunction, x: Scalar, inplace: Scalar | None = None) -> Scalar:
     return f.op("min", _relu(f, x), f.number(6))
 
 
 @rule(F.silu)
-def _silu(f: ScalarFunction, x: Scalar) -> Scalar:
+def _silu(f: ScalarFunction, x: Scalar, inplace: Scalar | None = None) -> Scalar:
     return f.op("mul", x, f.op("sigmoid", x))
 
 
 @rule(F.leaky_relu)
-def _leaky_relu(f: ScalarFunction, x: Scalar, negative_slope: Scalar | None = None) -> Scalar:
+def _leaky_relu(
+    f: ScalarFunction, x: Scalar, negative_slope: Scalar | None = None, inplace: Scalar | None = None
+) -> Scalar:
     slope = f.number(0.01) if negative_slope is None else negative_slope
     return f.op("where", f.op("gt", x, f.number(0)), x, f.op("mul", x, slope))
 

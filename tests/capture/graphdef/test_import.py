@@ -376,6 +376,7 @@ def test_bad_text():
     _refused(TEXT.replace("DT_INT32", "DT_INT31", 1).encode(), "node 'input': the text is no GraphDef: ")
     _refused(TEXT[: TEXT.index("versions") - 3].encode(), "node 'result': the text is no GraphDef: ")
     _refused(b"hello", "the text is no GraphDef: ")
+    _refused(TEXT.replace("DT_INT32", "9" * 20, 1).encode(), "the text is no GraphDef: Value out of range")
 
 
 def test_wrong_arguments():

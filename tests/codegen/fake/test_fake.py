@@ -67,6 +67,7 @@ UNARY = {
     "div_2": lambda x: x / 2,
     "gt": lambda x: x > 0,
     "floordiv": lambda x: x // 2,
+    "floordiv by bool": lambda x: x.int() // (x == x),
     "pow": lambda x: x**2,
     "rpow": lambda x: 2.0**x,
     "clamp": lambda x: x.clamp(0, 1),

@@ -191,3 +191,10 @@ def test_the_error_names_the_line():
 def test_out_of_range():
     with pytest.raises(TypeError, match="out of range"):
         capture.jit_scalar(lambda x: x, torch.int32)(2**31)
+
+
+@pytest.mark.parametrize("function", [F.relu, F.relu6, F.silu, F.leaky_relu, torch.relu])
+def test_functions_of_networks_are_traced(function):
+    native = capture.jit_scalar(lambda x: function(x) + 1)  # most traces have inplace=False
+    for x in (-2.0, 0.5, 9.0):
+        assert native(x) == pytest.approx(function(torch.tensor(x, dtype=torch.float64)).item() + 1)
