@@ -7,9 +7,9 @@ Out: `get(parts, kind)` before the next compilation: the same bytes, or None.
 
 A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
 processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. What
-somebody else could have written is refused (`cache.trusted_folder`), and the log has one line for each path.
-Where the folder can not be written, the log has one line about it, and each process compiles its own machine
-code.
+somebody else could have written is refused (`cache.trusted_folder`), and the log has one line for each folder
+and one for all files. Where the folder can not be written, the log has one line about it, and each process
+compiles its own machine code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_KEPT = (
     "what is compiled is not kept for the next process. CAPTURE_CACHE_DIR names another folder, "
     "CAPTURE_DISK_CACHE=0 does without one"
 )
-_DAMAGE = "damage"
+_DAMAGE, _REFUSED, _FAILURE = "damage", "refused", "failure"  # what is told once
 _VERIFY = "`python -m capture cache verify` looks at all files"
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
@@ -95,9 +95,9 @@ class KernelStore:
             self._report(path, error)
             return None
 
-    def put(self, parts: tuple[str, ...], data: bytes, kind: str = "machine code") -> None:
-        """Store `data`. A failure to write is logged once, never raised: the caller has the code."""
-        self._write(self._path(parts, kind), data)
+    def put(self, parts: tuple[str, ...], data: bytes, kind: str = "machine code") -> bool:
+        """Store `data`. A failure gives False. It is logged once, never raised: the caller has the code."""
+        return self._write(self._path(parts, kind), data)
 
     def _write(self, path: Path, data: bytes) -> bool:
         try:
@@ -129,8 +129,16 @@ class KernelStore:
         except FileNotFoundError:
             return
 
+    def discard(self, name: str) -> None:
+        """Remove one object, also one that is refused: the folder is our own."""
+        try:
+            with self._open() as store, store.folder(name[:2]) as folder:
+                folder.remove(name)
+        except (Refused, OSError) as error:
+            self._report(self.directory / name[:2] / name, error)
+
     def contents(self) -> Iterator[tuple[str, bytes | None]]:
-        """The file name of each object, and its file; None where it is damaged."""
+        """The file name of each object, and its file; None where it is damaged or refused."""
         for name, _ in list(self.sizes()):
             data = self._read(self.directory / name[:2] / name)
             yield name, None if data is None else _header(data) + data
@@ -191,13 +199,16 @@ class KernelStore:
         return total
 
     def _report(self, path: Path, error: Refused | OSError) -> None:
-        """One line for each path that is refused, and one for the first failure of the file system."""
-        message = str(error)
-        reason = message if isinstance(error, Refused) else "failure"
+        """One line for each folder that is refused, for the first file, and for the first failure of the file
+        system.
+        """
+        message = reason = str(error)
+        if not isinstance(error, Refused):
+            reason, message = _FAILURE, f"can't use {path}: {message}; {_NOT_KEPT}"
+        elif os.path.basename(error.path) == path.name and path.suffix in _ENDINGS:
+            reason, message = _REFUSED, f"{message}. {_VERIFY}, and removes those"
         if reason not in self._reported:
             self._reported.add(reason)
-            if reason == "failure":
-                message = f"can't use {path}: {message}; {_NOT_KEPT}"
             log.warning("%s", message)
 
     def _checked(self, folder: TrustedFolder, path: Path) -> bytes | None:

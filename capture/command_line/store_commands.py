@@ -24,7 +24,7 @@ def info() -> None:
 
 @app.command()
 def verify() -> None:
-    """Read everything; what is damaged is removed."""
+    """Read everything; what is damaged, or what others could have written, is removed."""
     found = store.verify()
     print(f"{found['good']} good, {found['damaged']} damaged")
     raise typer.Exit(1 if found["damaged"] else 0)

@@ -234,8 +234,8 @@ def _put(frame: Any, settings: CaptureSettings, seen: Seen, written: Callable[[]
     if shelf is None:
         return
     try:
-        shelf.put(written(), seen.as_data())
-        counters["entries"]["stored"] += 1
+        kept = shelf.put(written(), seen.as_data())
+        counters["entries"]["stored" if kept else "not stored"] += 1
     except NotPlain as reason:
         counters["entries"]["not stored"] += 1
         counters["not_stored"][str(reason)] += 1

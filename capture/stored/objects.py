@@ -158,7 +158,7 @@ def _find_property(objects: FoundObjects, getter: int) -> Any:
 
 
 def _find_namespace(objects: FoundObjects, name: str) -> Any:
-    found = namespace_of(sys.modules.get(name))
+    found = namespace_of(find(name, ""))
     if found is None:
         raise Changed(f"module {name} is not imported")
     return found

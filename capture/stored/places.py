@@ -5,7 +5,8 @@ Out: `place_of(value)`: module and path, or None. `find(module, path)`: the obje
 
     torch.nn.Linear.forward    ->    ("torch.nn.modules.linear", "Linear.forward")
 
-Nothing is imported, and no code of the program runs: names are looked up in the dicts of modules and classes.
+No module but our own is imported, and no code of the program runs: names are looked up in the dicts of
+modules and classes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from torch.distributions.utils import lazy_property
 
 from capture.policy import frame_filter
+from codegen.stored.names import module_named
 from guards.lookup import isinstance_raw
 
 _CLASS_DICT: Any = type.__dict__["__dict__"]
@@ -56,7 +58,7 @@ def namespace_of(place: Any) -> dict[str, Any] | None:
 
 def find(module: str, path: str) -> Any:
     """The object, or None. A method is the plain function, a property is its getter."""
-    place: Any = sys.modules.get(module)
+    place: Any = module_named(module)
     for name in path.split(".") if path else ():
         place = _part(place, name)
     function = _FUNCTION_OF.get(type(place))

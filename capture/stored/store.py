@@ -90,12 +90,15 @@ class Shelf:
             "the stored entries of %s are not used: %s: %s", self.name, type(damage).__name__, damage
         )
 
-    def put(self, entry: dict[str, Plain], seen: dict[str, Plain]) -> None:
-        """Add an entry in front of the others. Other processes may have added theirs."""
+    def put(self, entry: dict[str, Plain], seen: dict[str, Plain]) -> bool:
+        """Add an entry in front of the others. Other processes may have added theirs. False where the store
+        can't be written.
+        """
         self._content = None
         others = [other for other in self.content["entries"] if other != entry]
         self._content = {"entries": [entry, *others][:MOST], "seen": seen}
-        self.store.put(self.parts, json.dumps(self._content, separators=(",", ":")).encode(), KIND)
+        data = json.dumps(self._content, separators=(",", ":")).encode()
+        return bool(self.store.put(self.parts, data, KIND))
 
 
 def shelf_of(code: CodeType, settings: CaptureSettings) -> Shelf | None:

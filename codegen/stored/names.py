@@ -10,7 +10,9 @@ Out: its name, if whoever reads the name later finds the same object, and nobody
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import sys
 import types
 from typing import Any
@@ -22,6 +24,7 @@ from codegen.kernel.foreign import is_foreign
 
 #: the packages whose functions a stored graph may name
 ROOTS = frozenset({"torch", "operator", "_operator", "math", "builtins", "codegen", "capture"})
+OWN = frozenset({"codegen", "capture"})
 #: where builtin functions are found that do not tell their module
 SPACES = (
     "torch", "torch._C._nn", "torch._C._linalg", "torch._C._fft", "torch._C._special", "torch._C._sparse",
@@ -79,9 +82,20 @@ def contents_of(function: types.FunctionType) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
+def module_named(name: str) -> Any:
+    """A module that is imported already; None if there is none.
+
+    One of our own is imported now: what is stored may name a function of the compiler.
+    """
+    if name not in sys.modules and name.partition(".")[0] in OWN:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    return sys.modules.get(name)
+
+
 def find(space: str, path: str) -> Any:
     """What the name stands for in a module that is imported; None if nothing does."""
-    found: Any = sys.modules.get(space)
+    found: Any = module_named(space)
     if found is None and space in SPACES:  # some of torch's modules are only attributes
         found = torch
         for part in space.split(".")[1:]:

@@ -200,6 +200,19 @@ def test_a_sticky_folder_is_on_the_way_but_no_store(tmp_path: Path) -> None:
         TrustedFolder.at(str(shared))
 
 
+def test_refused_files_are_one_line(
+    store: KernelStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(5):
+        store.put((str(number),), b"machine code")
+    for path in store.directory.rglob("*.o"):
+        path.chmod(0o666)
+    with caplog.at_level(logging.WARNING, "capture.cache"):
+        assert [store.get((str(number),)) for number in range(5)] == [None] * 5
+    [record] = caplog.records
+    assert "remove it" in record.getMessage() and "cache verify" in record.getMessage()
+
+
 def test_a_refused_folder_does_not_stop_the_others(
     store: KernelStore, caplog: pytest.LogCaptureFixture
 ) -> None:

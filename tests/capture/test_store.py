@@ -57,6 +57,21 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 damaged" in lines[2] and lines[-1] == "nothing"
 
 
+def test_what_others_could_have_written_is_removed(tmp_path: Path) -> None:
+    """Files are; a folder is not, and the commands say what to do."""
+    run_in(tmp_path)
+    for path in tmp_path.glob("??/*.graph"):
+        path.chmod(0o666)
+    with capture.config.patch(cache_dir=str(tmp_path)):
+        assert store.verify()["damaged"] == 1
+        assert store.verify()["damaged"] == 0
+        tmp_path.chmod(0o777)
+        for command in (store.info, store.verify, store.clear):
+            with pytest.raises(UsageError, match="chmod go-w"):
+                command()
+        assert main(["cache", "info"]) == 2
+
+
 @pytest.mark.parametrize("name", ["../../evil.o", "a.o", "0" * 64 + ".py"])
 def test_foreign_names_are_refused(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
