@@ -26,8 +26,9 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen.autograd.derivatives import DerivativeRecipe, call_by_call
+from codegen.autograd.derivatives import DerivativeRecipe
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
+from codegen.autograd.orders import call_by_call
 from codegen.autograd.partition import Parts, partition
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph

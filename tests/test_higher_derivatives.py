@@ -110,3 +110,37 @@ def test_leaves_that_the_graph_makes(needs_grad: bool) -> None:
         return [result.detach(), own.grad, x.grad]
 
     assert repr(gradients(capture.compile(weighted))) == repr(gradients(weighted))
+
+
+def quotient(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return x / w
+
+
+def root(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return x * w.sqrt()
+
+
+def in_two_segments(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    divisor = w * 1.0
+    return x / divisor, divisor
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("program", [quotient, root, in_two_segments])
+def test_one_of_several_gradients_is_differentiated(
+    program: Callable[..., Any], hooked: bool, dynamic: bool
+) -> None:
+    """The gradients that nobody asked for have infinite derivatives: times zero, that would be NaN."""
+
+    def gradients(function: Callable[..., Any]) -> list[Any]:
+        x, w = (torch.arange(3.0, requires_grad=True) for _ in range(2))
+        if hooked:
+            x.register_hook(lambda tangent: tangent * 2)
+        result = function(x, w)
+        result = result[0] if isinstance(result, tuple) else result
+        (slope,) = grad(result.sum(), x, create_graph=True)
+        slope.sum().backward()
+        return [slope.detach(), w.grad, None if hooked else x.grad]
+
+    torch.testing.assert_close(gradients(capture.compile(program, dynamic=dynamic)), gradients(program))

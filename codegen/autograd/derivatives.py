@@ -1,8 +1,7 @@
-"""Derivatives of a compiled backward, which `create_graph=True` needs.
+"""The graphs of derivatives of a compiled backward, which `create_graph=True` needs.
 
-In:  a training graph whose backward is run in grad mode.
-Out: its gradients as the results of one more node of autograd's graph. The backward of this node computes the
-     next derivative.
+In:  a training graph and a part of its backward.
+Out: the graph of the next derivative (`codegen/autograd/orders.py` runs it).
 
     (g,) = torch.autograd.grad(f(x), x, create_graph=True);  g.square().sum().backward()
 
@@ -19,20 +18,12 @@ computable from these.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import fx
-
-from codegen.kernel.records import dataclass
-
-try:
-    import _capture
-except ImportError:
-    _capture = None
 
 from codegen.autograd.joint_graph import Joint, close_forward, ends_behind_hooks, segments_of
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
@@ -41,11 +32,9 @@ from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.watching import not_for_torch_compile, unwatched
-from codegen.launch.assembly import assemble
-from codegen.launch.compiled import CompiledGraph
+from codegen.kernel.records import dataclass
+from codegen.kernel.watching import unwatched
 from codegen.trace import autocast
-from codegen.trace.module_runner import fetch
 from codegen.trace.nodes import is_effect
 from codegen.trace.trace import trace
 
@@ -53,11 +42,6 @@ log = logging.getLogger("capture.codegen")
 
 #: for each earlier order: which of its tangents require grad
 Required = tuple[tuple[bool, ...], ...]
-
-NO_DERIVATIVE = (
-    "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture "
-    "(capture.disable) to take its derivative."
-)
 
 
 class DerivativeRecipe:
@@ -282,187 +266,3 @@ def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list
         steps.add(node)
         pending += node.all_input_nodes
     return sorted(steps)
-
-
-# --- at run time ------------------------------------------------------------------------------------------
-
-
-class Order:
-    """The gradients of one order."""
-
-    def __init__(
-        self,
-        recipe: DerivativeRecipe,
-        part: BackwardPart,
-        required: Required,
-        found: Differentiated,
-        kernels: bool,
-    ) -> None:
-        self.graph = found.graph
-        self.differentiable = found.differentiable
-        self.reached = found.reached
-        self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
-        self.kernels = kernels
-        self.lock = threading.Lock()
-        self.compiled: CompiledGraph | None = None
-        self.next = NextOrder(recipe, part, required, kernels)
-
-    def compile(self) -> CompiledGraph:
-        with self.lock:
-            if self.compiled is None:
-                self.compiled = assemble(
-                    self.graph, kernels=self.kernels, conform=True, fallback=self.run_checked
-                )
-            return self.compiled
-
-    def run_checked(self, *args: Any) -> tuple[Any, ...]:
-        """Runs by eager's operators where a check of a kernel failed: the operator raises its own error."""
-        return call_by_call(self.graph, args)
-
-    def run(
-        self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
-    ) -> Sequence[Any]:
-        """`saved`: the tensors that the forward saved, then the tangents of the earlier orders."""
-        tangents = zeros_for(tangents, self.layouts)
-        if not all(map(_capture.is_plain, tangents)):  # such as the batches of `is_grads_batched`
-            return call_by_call(self.graph, (*saved, *tangents))
-        with torch.no_grad():
-            grads = self.compile()(*saved, *tangents)
-        return self.next.join(grads, saved, tangents, edges) if torch.is_grad_enabled() else grads
-
-
-class NextOrder:
-    """The derivatives of gradients. `required` says which tangents of the earlier orders require grad."""
-
-    def __init__(
-        self, recipe: DerivativeRecipe, part: BackwardPart, required: Required, kernels: bool
-    ) -> None:
-        self.recipe = recipe
-        self.part = part
-        self.required = required
-        self.kernels = kernels
-        self.orders: dict[tuple[bool, ...], Order | str] = {}
-
-    def order(self, requires: tuple[bool, ...]) -> Order | str:
-        """The order for tangents of which these require grad, or the reason why there is none.
-
-        It is traced at its first use.
-        """
-        found = self.orders.get(requires)
-        if found is None:
-            found = self.orders[requires] = self.make((*self.required, requires))
-        return found
-
-    def make(self, required: Required) -> Order | str:
-        try:
-            found = differentiate(self.recipe, self.part, required)
-            return Order(self.recipe, self.part, required, found, self.kernels)
-        except Exception as error:  # any error of autograd is raised where the derivative is used
-            log.info("a backward has no derivative: %s: %s", type(error).__name__, error)
-            return NO_DERIVATIVE.format(reason=error)
-
-    def join(
-        self,
-        grads: Sequence[Any],
-        saved: Sequence[Any],
-        tangents: Sequence[Any],
-        edges: Sequence[torch.Tensor],
-    ) -> Sequence[Any]:
-        """The gradients as results of a node that leads to the edges, the saved slots, and the tangents.
-
-        `edges`: tensors that stand for the places of the edges in autograd's graph.
-        """
-        order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
-        if not self.required:
-            edges = [*edges, *(_capture.edge_to(saved[place]) for place in self.part.saved_slot_values)]
-        if any(edge is None for edge in edges):
-            edges = [torch.empty(0, requires_grad=True)]
-        else:
-            order = self.order(tuple(tangent.requires_grad for tangent in tangents))
-        saved = [*saved, *tangents]
-        later = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
-        sources = [*edges, *later]
-        if isinstance(order, Order):
-            sources = of_reached(order, sources)
-        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *sources)
-        return joined
-
-
-class Gradients(torch.autograd.Function):
-    """Computed gradients as results of a node of autograd's graph."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, order: Order | str, saved: list[Any], edges: Any, grads: list[Any], *sources: Any
-    ) -> tuple[Any, ...]:
-        ctx.order = order
-        ctx.set_materialize_grads(False)
-        if isinstance(order, Order):
-            ctx.edges = edges
-            ctx.save_for_backward(*saved)
-            pairs = zip(grads, order.differentiable, strict=True)
-            ctx.mark_non_differentiable(*(grad for grad, has in pairs if grad is not None and not has))
-        return tuple(grads)
-
-    @staticmethod
-    @not_for_torch_compile
-    def backward(ctx: Any, *sent: Any) -> Any:
-        if isinstance(ctx.order, str):
-            raise RuntimeError(ctx.order)
-        tangents = [tangent for tangent, has in zip(sent, ctx.order.differentiable, strict=True) if has]
-        grads = ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
-        return None, None, None, None, *of_reached(ctx.order, grads)
-
-
-def of_reached(order: Order, values: Sequence[Any]) -> list[Any]:
-    """The values of the inputs and earlier tangents to which the gradients lead."""
-    return [value for value, reached in zip(values, order.reached, strict=True) if reached]
-
-
-#: skips `torch.autograd.Function.apply`, whose checks are for functorch
-join = super(torch.autograd.Function, Gradients).apply
-
-
-def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Each gradient as a separate tensor.
-
-    Without this, it may be a tangent, or the gradient of another input.
-    """
-    seen = {id(tangent) for tangent in tangents}
-    result = []
-    for grad in grads:
-        if grad is not None and id(grad) in seen:
-            grad = grad.detach()
-        seen.add(id(grad))
-        result.append(grad)
-    return result
-
-
-def zeros_for(
-    tangents: Sequence[Any], layouts: Sequence[tuple[torch.Size, torch.dtype]]
-) -> Sequence[torch.Tensor]:
-    """Zeros in place of the tangents that are missing."""
-    pairs = zip(tangents, layouts, strict=True)
-    return [torch.zeros(shape, dtype=dtype) if t is None else t for t, (shape, dtype) in pairs]
-
-
-def call_by_call(graph: fx.Graph, args: Sequence[Any]) -> tuple[Any, ...]:
-    """Runs a closed graph of gradients by eager's operators, on tensors of any kind."""
-    if torch.is_grad_enabled():
-        raise RuntimeError(
-            NO_DERIVATIVE.format(reason="its gradients come in batches, or are not plain tensors")
-        )
-    values: dict[fx.Node, Any] = {}
-    rest = iter(args)
-    for node in graph.nodes:
-        if node.op == "placeholder":
-            values[node] = next(rest)
-        elif node.op == "get_attr":
-            assert graph.owning_module is not None
-            values[node] = fetch(graph.owning_module, str(node.target))
-        elif node.op == "call_function":
-            given, options = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-            values[node] = node.target(*given, **options)
-    results: Any = graph.output_node().args[0]
-    outputs: tuple[Any, ...] = fx.node.map_arg(results, values.__getitem__)
-    return outputs

@@ -2,7 +2,8 @@
 
 In:  the backward's graph: (saved, tangents) -> gradients.
 Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`: the backward without the
-     nodes that lead only to missing tangents.
+     nodes that lead only to missing tangents. `Partials`: those of one backward, compiled when they are first
+     needed.
 
     a, b = torch.var_mean(x);  a.backward()     one node of autograd's graph, and one of its two gradients
 
@@ -11,13 +12,21 @@ A set of tangents is an int with one bit for each: the first is 1, the second is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
 
+try:
+    import _capture
+except ImportError:
+    _capture = None
+
 from codegen.kernel.fx_graph import Graph
+from codegen.kernel.watching import unwatched
+from codegen.launch.compiled import CompiledGraph
 from codegen.trace.nodes import drop_unused
 
 
@@ -88,3 +97,58 @@ class Partial:
         """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed."""
         zeros = (torch.empty_strided(z.shape, z.stride(), dtype=z.dtype).zero_() for z in self.zeros)
         return [*(saved[place] for place in self.saved), *(t for t in tangents if t is not None), *zeros]
+
+
+class Partials:
+    """The backwards for sets of sent tangents."""
+
+    def __init__(
+        self,
+        whole: Callable[[], fx.Graph],
+        count: int,
+        make: Callable[[fx.Graph], CompiledGraph],
+        by_calls: Callable[[fx.Graph, Sequence[Any]], tuple[Any, ...]],
+    ) -> None:
+        """`whole` gives the graph of the backward, whose last `count` arguments are tangents; `make` compiles
+        a graph, `by_calls` runs one operator by operator.
+        """
+        self.whole = whole
+        self.count = count
+        self.make = make
+        self.by_calls = by_calls
+        self.most = 8  # sets of sent tangents for which a backward is compiled
+        self.lock = threading.Lock()
+        self.graphs: dict[int, Partial] = {}
+        self.compiled: dict[int, CompiledGraph] = {}
+
+    def run(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        partial = self.of(sent)
+        given = partial.arguments(saved, tangents)
+        graph = self.compiled_of(sent, partial)
+        if graph is None or not all(map(_capture.is_plain, given)):
+            return self.by_calls(partial.graph, given)
+        grads: tuple[Any, ...] = graph(*given)
+        return grads
+
+    def run_by_calls(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        partial = self.of(sent)
+        return self.by_calls(partial.graph, partial.arguments(saved, tangents))
+
+    def of(self, sent: int) -> Partial:
+        with self.lock:
+            if sent not in self.graphs:
+                with unwatched():
+                    self.graphs[sent] = Partial(Tangents(self.whole(), self.count), sent)
+            return self.graphs[sent]
+
+    def compiled_of(self, sent: int, partial: Partial) -> CompiledGraph | None:
+        """The compiled backward for these tangents; None (operator by operator) after many combinations."""
+        with self.lock:
+            if sent not in self.compiled and len(self.compiled) < self.most:
+                self.compiled[sent] = self.make(partial.graph)
+            return self.compiled.get(sent)
+
+
+def sent_of(tangents: Sequence[Any]) -> int:
+    """The set of the tangents that are there."""
+    return sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)

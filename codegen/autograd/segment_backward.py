@@ -4,7 +4,7 @@ In:  a `BackwardPart`.
 Out: `SegmentBackward`: (saved, tangents) -> a gradient for each edge.
 
 It is compiled when it is first needed. Rare requests are met here, too: gradients that autograd did not send,
-gradients that are no plain tensors, and gradients of gradients (`codegen.autograd.derivatives`).
+gradients that are no plain tensors, and gradients of gradients (`codegen.autograd.orders`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ try:
 except ImportError:
     _capture = None
 
-from codegen.autograd.derivatives import DerivativeRecipe, NextOrder, backward_for, call_by_call, zeros_for
-from codegen.autograd.partial_backward import Partial, Tangents
+from codegen.autograd.derivatives import DerivativeRecipe, backward_for
+from codegen.autograd.orders import NextOrder, call_by_call, zeros_for
+from codegen.autograd.partial_backward import Partials, sent_of
 from codegen.autograd.partition import BackwardPart
-from codegen.kernel.watching import not_for_torch_compile, unwatched
+from codegen.kernel.watching import not_for_torch_compile
 from codegen.launch.compiled import CompiledGraph
-
-COMBINATIONS = 8  # most sets of sent tangents for which a backward is compiled
 
 
 class SegmentBackward:
@@ -46,8 +45,7 @@ class SegmentBackward:
         self.part = part
         self.next = NextOrder(recipe, part, (), kernels)
         self.make_backward = make_backward
-        self.partials: dict[int, Partial] = {}
-        self.compiled_partials: dict[int, CompiledGraph] = {}
+        self.partials = Partials(lambda: self.by_calls, len(part.slots), make_backward, call_by_call)
         self.lock = threading.Lock()
         #: the strides of the tangents that `native.backward` was compiled for
         self.strides: list[tuple[int, ...]] = []
@@ -115,7 +113,7 @@ class SegmentBackward:
         they are not plain tensors. `edges`: under create_graph, tensors that stand for the places where the
         edges lead in autograd's graph.
         """
-        sent = sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
+        sent = sent_of(tangents)
         if not all(_capture.is_plain(tangent) for tangent in tangents if tangent is not None):
             return self.run_by_calls(sent, saved, tangents)
         with torch.no_grad():
@@ -131,38 +129,17 @@ class SegmentBackward:
         if sent == self.all_sent:
             grads = self.compiled_backward(tangents)(*saved, *tangents)
             return grads
-        partial = self.partial(sent)
-        graph = self.compiled_partial(sent, partial)
-        given = partial.arguments(saved, tangents)
-        if graph is None or not all(map(_capture.is_plain, given)):
-            return call_by_call(partial.graph, given)
-        grads = graph(*given)
-        return grads
+        return self.partials.run(sent, saved, tangents)
 
     def run_by_calls(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         if sent == self.all_sent:
             return call_by_call(self.by_calls, (*saved, *tangents))
-        partial = self.partial(sent)
-        return call_by_call(partial.graph, partial.arguments(saved, tangents))
-
-    def partial(self, sent: int) -> Partial:
-        with self.lock:
-            if sent not in self.partials:
-                with unwatched():
-                    self.partials[sent] = Partial(Tangents(self.by_calls, len(self.part.slots)), sent)
-            return self.partials[sent]
-
-    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """The compiled backward for these tangents; None (operator by operator) after many combinations."""
-        with self.lock:
-            if sent not in self.compiled_partials and len(self.compiled_partials) < COMBINATIONS:
-                self.compiled_partials[sent] = self.make_backward(partial.graph)
-            return self.compiled_partials.get(sent)
+        return self.partials.run_by_calls(sent, saved, tangents)
 
     def compiled(self) -> list[CompiledGraph]:
         """What is compiled by now."""
         whole = [] if self.native.backward is None else [self.native.backward]
-        return [*whole, *self.compiled_partials.values()]
+        return [*whole, *self.partials.compiled.values()]
 
 
 def saved_apart(part: BackwardPart, later: Sequence[BackwardPart]) -> list[bool]:

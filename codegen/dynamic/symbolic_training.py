@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, call_by_call
+from codegen.autograd.derivatives import DerivativeRecipe, Differentiated
 from codegen.autograd.joint_graph import Joint
+from codegen.autograd.orders import call_by_call
 from codegen.autograd.partition import partition
 from codegen.autograd.replay import Replay
 from codegen.autograd.segment_backward import SegmentBackward
@@ -38,7 +39,6 @@ from codegen.trace.nodes import Symbolic
 if TYPE_CHECKING:
     import _capture
 
-    from codegen.autograd.partial_backward import Partial
     from codegen.autograd.partition import BackwardPart, Parts
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
@@ -147,15 +147,12 @@ class SizedSegment(SegmentBackward):
     ) -> None:
         self.sizes = sizes
         super().__init__(part, later, recipe, lambda graph: backward)
+        self.partials.most = 0  # operator by operator: they would be compiled again for each size
         backward.fallback = self.after_failed_check
 
     def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
         """The backward for all sizes and strides."""
         return self.part.graph
-
-    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """None: it runs operator by operator, as it would be compiled again for each size."""
-        return None
 
     def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
         """The operator raises its own error."""

@@ -1,0 +1,247 @@
+"""Gradients that have derivatives themselves.
+
+In:  the gradients of a compiled backward that is run in grad mode.
+Out: the same gradients as results of one more node of autograd's graph. The backward of this node computes
+     the next derivative (`codegen/autograd/derivatives.py` has its graph).
+
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)   ->   g.grad_fn is <GradientsBackward>
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+try:
+    import _capture
+except ImportError:
+    _capture = None
+
+from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
+from codegen.autograd.partial_backward import Partials, sent_of
+from codegen.autograd.partition import BackwardPart
+from codegen.autograd.segments import place_of
+from codegen.kernel.watching import not_for_torch_compile
+from codegen.launch.assembly import assemble
+from codegen.launch.compiled import CompiledGraph
+from codegen.trace.module_runner import fetch
+
+log = logging.getLogger("capture.codegen")
+
+NO_DERIVATIVE = (
+    "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture "
+    "(capture.disable) to take its derivative."
+)
+
+
+class Order:
+    """The gradients of one order."""
+
+    def __init__(
+        self,
+        recipe: DerivativeRecipe,
+        part: BackwardPart,
+        required: Required,
+        found: Differentiated,
+        kernels: bool,
+    ) -> None:
+        self.graph = found.graph
+        self.differentiable = found.differentiable
+        self.reached = found.reached
+        self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
+        self.kernels = kernels
+        self.lock = threading.Lock()
+        self.compiled: CompiledGraph | None = None
+        self.partials = Partials(lambda: self.graph, len(self.layouts), self.assembled, call_by_call)
+        self.next = NextOrder(recipe, part, required, kernels)
+
+    def compile(self) -> CompiledGraph:
+        with self.lock:
+            if self.compiled is None:
+                self.compiled = self.assembled(self.graph)
+            return self.compiled
+
+    def assembled(self, graph: fx.Graph) -> CompiledGraph:
+        def run_checked(*args: Any) -> tuple[Any, ...]:
+            """By eager's operators where a check of a kernel failed: the operator raises its own error."""
+            return call_by_call(graph, args)
+
+        return assemble(graph, kernels=self.kernels, conform=True, fallback=run_checked)
+
+    def run(
+        self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> Sequence[Any]:
+        """`saved`: the tensors that the forward saved, then the tangents of the earlier orders."""
+        sent = sent_of(tangents)
+        whole = zeros_for(tangents, self.layouts)
+        if not all(map(_capture.is_plain, whole)):  # such as the batches of `is_grads_batched`
+            return call_by_call(self.graph, (*saved, *whole))
+        with torch.no_grad():
+            if sent == (1 << len(whole)) - 1:
+                grads = self.compile()(*saved, *whole)
+            else:
+                grads = self.with_zeros(self.partials.run(sent, saved, tangents), edges)
+        return self.next.join(grads, saved, whole, edges) if torch.is_grad_enabled() else grads
+
+    def with_zeros(self, grads: Sequence[Any], edges: Sequence[torch.Tensor]) -> list[Any]:
+        """Zeros where only missing tangents lead: the node leads there too, and hooks expect a tensor.
+
+        A leaf without hooks keeps its `grad`, as in eager.
+        """
+        results: Any = self.graph.output_node().args[0]
+        leaves = [is_leaf_without_hooks(edge) for edge in edges]
+        leaves += [False] * (len(results) - len(leaves))
+        return [
+            torch.zeros(result.meta["val"].shape, dtype=result.meta["val"].dtype)
+            if grad is None and result is not None and not leaf
+            else grad
+            for grad, result, leaf in zip(grads, results, leaves, strict=True)
+        ]
+
+
+class NextOrder:
+    """The derivatives of gradients. `required` says which tangents of the earlier orders require grad."""
+
+    def __init__(
+        self, recipe: DerivativeRecipe, part: BackwardPart, required: Required, kernels: bool
+    ) -> None:
+        self.recipe = recipe
+        self.part = part
+        self.required = required
+        self.kernels = kernels
+        self.orders: dict[tuple[bool, ...], Order | str] = {}
+
+    def order(self, requires: tuple[bool, ...]) -> Order | str:
+        """The order for tangents of which these require grad, or the reason why there is none.
+
+        It is traced at its first use.
+        """
+        found = self.orders.get(requires)
+        if found is None:
+            found = self.orders[requires] = self.make((*self.required, requires))
+        return found
+
+    def make(self, required: Required) -> Order | str:
+        try:
+            found = differentiate(self.recipe, self.part, required)
+            return Order(self.recipe, self.part, required, found, self.kernels)
+        except Exception as error:  # any error of autograd is raised where the derivative is used
+            log.info("a backward has no derivative: %s: %s", type(error).__name__, error)
+            return NO_DERIVATIVE.format(reason=error)
+
+    def join(
+        self,
+        grads: Sequence[Any],
+        saved: Sequence[Any],
+        tangents: Sequence[Any],
+        edges: Sequence[torch.Tensor],
+    ) -> Sequence[Any]:
+        """The gradients as results of a node that leads to the edges, the saved slots, and the tangents.
+
+        `edges`: tensors that stand for the places of the edges in autograd's graph.
+        """
+        order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
+        if not self.required:
+            edges = [*edges, *(_capture.edge_to(saved[place]) for place in self.part.saved_slot_values)]
+        if any(edge is None for edge in edges):
+            edges = [torch.empty(0, requires_grad=True)]
+        else:
+            order = self.order(tuple(tangent.requires_grad for tangent in tangents))
+        saved = [*saved, *tangents]
+        later = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
+        sources = [*edges, *later]
+        if isinstance(order, Order):
+            sources = of_reached(order, sources)
+        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *sources)
+        return joined
+
+
+class Gradients(torch.autograd.Function):
+    """Computed gradients as results of a node of autograd's graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, order: Order | str, saved: list[Any], edges: Any, grads: list[Any], *sources: Any
+    ) -> tuple[Any, ...]:
+        ctx.order = order
+        ctx.set_materialize_grads(False)
+        if isinstance(order, Order):
+            ctx.edges = edges
+            ctx.save_for_backward(*saved)
+            pairs = zip(grads, order.differentiable, strict=True)
+            ctx.mark_non_differentiable(*(grad for grad, has in pairs if grad is not None and not has))
+        return tuple(grads)
+
+    @staticmethod
+    @not_for_torch_compile
+    def backward(ctx: Any, *sent: Any) -> Any:
+        if isinstance(ctx.order, str):
+            raise RuntimeError(ctx.order)
+        tangents = [tangent for tangent, has in zip(sent, ctx.order.differentiable, strict=True) if has]
+        grads = ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
+        return None, None, None, None, *of_reached(ctx.order, grads)
+
+
+def of_reached(order: Order, values: Sequence[Any]) -> list[Any]:
+    """The values of the inputs and earlier tangents to which the gradients lead."""
+    return [value for value, reached in zip(values, order.reached, strict=True) if reached]
+
+
+#: skips `torch.autograd.Function.apply`, whose checks are for functorch
+join = super(torch.autograd.Function, Gradients).apply
+
+
+def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Each gradient as a separate tensor.
+
+    Without this, it may be a tangent, or the gradient of another input.
+    """
+    seen = {id(tangent) for tangent in tangents}
+    result = []
+    for grad in grads:
+        if grad is not None and id(grad) in seen:
+            grad = grad.detach()
+        seen.add(id(grad))
+        result.append(grad)
+    return result
+
+
+def zeros_for(
+    tangents: Sequence[Any], layouts: Sequence[tuple[torch.Size, torch.dtype]]
+) -> Sequence[torch.Tensor]:
+    """Zeros in place of the tangents that are missing."""
+    pairs = zip(tangents, layouts, strict=True)
+    return [torch.zeros(shape, dtype=dtype) if t is None else t for t, (shape, dtype) in pairs]
+
+
+def call_by_call(graph: fx.Graph, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Runs a closed graph of gradients by eager's operators, on tensors of any kind."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            NO_DERIVATIVE.format(reason="its gradients come in batches, or are not plain tensors")
+        )
+    values: dict[fx.Node, Any] = {}
+    rest = iter(args)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            values[node] = next(rest)
+        elif node.op == "get_attr":
+            assert graph.owning_module is not None
+            values[node] = fetch(graph.owning_module, str(node.target))
+        elif node.op == "call_function":
+            given, options = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+            values[node] = node.target(*given, **options)
+    results: Any = graph.output_node().args[0]
+    outputs: tuple[Any, ...] = fx.node.map_arg(results, values.__getitem__)
+    return outputs
+
+
+def is_leaf_without_hooks(edge: torch.Tensor) -> bool:
+    """`edge` stands for a place in autograd's graph."""
+    variable = getattr(place_of(edge)[0], "variable", None)
+    return variable is not None and not variable._backward_hooks
