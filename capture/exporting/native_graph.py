@@ -40,6 +40,7 @@ from codegen.kernel.errors import (
 )
 from codegen.kernel.program import ExternStep
 from codegen.launch.assembly import lower
+from codegen.trace.draws import draw
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.trace import Trace, trace
 
@@ -91,9 +92,15 @@ def native_graph(
         sizes = opened.sizes(order) if opened else []
         return native_code(whole.name, program, arguments, machine, sizes, cblas), order
     except NoNativeForm as error:
+        line = _line(traced, graph, error.step)
+        if error.step.op is draw:
+            raise ExportError(
+                f"{whole.name} draws random numbers{line}: exported code has no generator; call .eval() on a "
+                "model with dropout"
+            ) from None
         raise ExportError(
-            f"{whole.name} calls {error.step.op}{_line(traced, graph, error.step)}: it has no native form; "
-            "docs/export.md lists what can be exported"
+            f"{whole.name} calls {error.step.op}{line}: it has no native form; docs/export.md lists what can "
+            "be exported"
         ) from None
     except (EmitError, CompilationFailed) as error:
         raise ExportError(f"{whole.name} can't be compiled for {machine.triple}: {error}") from error

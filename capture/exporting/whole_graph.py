@@ -118,11 +118,13 @@ def _parameters(target: Any, count: int) -> Iterator[str]:
 
 
 def copy_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values in the same layout, in memory of its own."""
+    """The same values in the same layout, in memory of its own. An expanded tensor becomes a dense one."""
     plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
     if not plain or tensor.device.type != "cpu":
         kind = f"{type(tensor).__name__} of {tensor.layout} on {tensor.device}"
         raise ExportError(f"an argument is a {kind}: export takes plain tensors on the CPU")
+    if any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride())):
+        return tensor.detach().clone(memory_format=torch.contiguous_format)
     copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     return copy.copy_(tensor.detach())
 

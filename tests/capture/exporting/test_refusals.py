@@ -54,6 +54,16 @@ def test_a_size_that_depends_on_values():
         capture.export(counts, (torch.ones(3),))
 
 
+def drops(x):
+    return torch.nn.functional.dropout(x, 0.5)
+
+
+def test_random_numbers():
+    line = drops.__code__.co_firstlineno + 1
+    with pytest.raises(capture.ExportError, match=rf"draws random numbers \(.*:{line}\).*\.eval\(\)"):
+        capture.export(drops, (torch.ones(3),))
+
+
 def test_a_program_that_raises_raises_its_own_error():
     with pytest.raises(RuntimeError, match="size of tensor"):
         capture.export(lambda x, y: x + y, (torch.ones(3), torch.ones(4)))
