@@ -95,9 +95,9 @@ def main() -> None:
     pin()
     table = Targets("First calls of large programs, without the disk cache")
     x = torch.ones(8)
-    for backend in ("eager", "llvm"):
-        first_call(capture.compile(chain(4), backend=backend), x)  # loads what all of them need
     with torch.no_grad(), capture.config.patch(disk_cache=False, max_instructions=10_000_000):
+        for backend in ("eager", "llvm"):
+            first_call(capture.compile(chain(4), backend=backend), x)  # loads what all of them need
         for name, program, backend, target in CASES:
             eager = first_call(program, x)
             captured = first_call(capture.compile(program, backend=backend), x)

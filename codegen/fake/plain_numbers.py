@@ -109,7 +109,7 @@ def put_in() -> None:
     Another thread may import the module at the same time, in any form.
     """
     if sys.modules.setdefault(NAME, STAND_IN) is STAND_IN:
-        setattr(importlib.import_module(PACKAGE), LAST, STAND_IN)
+        setattr(sys.modules.get(PACKAGE) or importlib.import_module(PACKAGE), LAST, STAND_IN)
 
 
 def take_out() -> None:

@@ -51,6 +51,7 @@ class Root:
     cycles:   for each element, to compute it from memory and other roots
     form:     see `codegen.passes.group.alike`
     apart:    it has a kernel of its own
+    own:      what `own_definitions` has found
     """
 
     number: int
@@ -63,6 +64,7 @@ class Root:
     cycles: int = 0
     form: int = -1
     apart: bool = False
+    own: list[TensorExpr] | None = None
 
     @property
     def is_reduction(self) -> bool:
@@ -182,17 +184,18 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
 
 
 def own_definitions(root: Root, roots: Mapping[TensorExpr, Root]) -> list[TensorExpr]:
-    """The definitions that the kernel computes for the root: its own definition, down to other roots."""
-    found: list[TensorExpr] = []
-    pending: list[TensorExpr] = [root.value]
-    seen = {root.value}
-    while pending:
-        value = pending.pop()
-        found.append(value)
-        new = [child for child in children(value) if child not in seen and child not in roots]
-        seen.update(new)
-        pending.extend(new)
-    return found
+    """The definitions that the kernel computes for the root: its own definition, down to other roots.
+
+    `roots`: all of them. They stay the same once they are found.
+    """
+    if root.own is None:
+        root.own = [root.value]
+        seen = {root.value}
+        for value in root.own:  # it grows on the way
+            new = [child for child in children(value) if child not in seen and child not in roots]
+            seen.update(new)
+            root.own.extend(new)
+    return root.own
 
 
 class _Reader:
