@@ -77,6 +77,7 @@ SLOW = (
     "test_logs.py",
     "test_memory.py::test_nothing_stays",
     "test_random_flow.py",
+    "test_random_objects.py",
     "test_random_programs.py",
     "test_random_worlds.py",
     "test_settrace.py::test_without_the_extension",

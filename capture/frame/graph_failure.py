@@ -2,7 +2,7 @@
 
 In:  the exception of the graph, and the inputs of the graph.
 Out: None: Python runs the frame from its start, and raises the error of the program.
-     Or a Continuation that raises the error at its place, if the graph may have written to an input.
+     Or a Continuation that raises the error at its place, if the graph has written to an input.
      Or an exception, which becomes that of the frame.
 
     x[i] in native code: index 7 is out of range    ->    Python raises the same at the user's line
@@ -10,6 +10,7 @@ Out: None: Python runs the frame from its start, and raises the error of the pro
     native code raises, for no reason of torch      ->    one warning; Python's result
 
 Whose error it is: the captured graph runs once more, call by call. If it raises, the error is the program's.
+A graph with writes does so on copies. They show whether something was written before the error.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import _capture
 import torch
 
 from capture.backends.registry import is_own
-from capture.graph.program_places import at_its_place
+from capture.graph.program_places import at_its_place, failed_node
 from capture.hooks.switch import OFF, switch
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState, put_back
@@ -58,6 +59,14 @@ def failure_handler_of(
     return FailureHandler(code.co_qualname, place, facts, forward, mutates, modes)
 
 
+@dataclass(frozen=True)
+class Replay:
+    """How a graph ended that ran once more: its error; whether it changed an input before."""
+
+    error: Exception | None
+    wrote: bool
+
+
 @dataclass
 class FailureHandler:
     """Takes the exception of a graph, and its inputs. It holds no code object: the frame's own has the entry.
@@ -85,23 +94,29 @@ class FailureHandler:
         from_hook = not refused and frame_filter.saves_through_hooks()
         if from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
             raise error
-        if not refused:
-            self._find_fault(error, inputs)
-            if self.mutates:
-                continuation = at_its_place(error)
-                if continuation is None:
-                    raise error
-                return continuation
+        if not refused and self._has_written(error, self._find_fault(error, inputs)):
+            continuation = at_its_place(error)
+            if continuation is None:
+                raise error
+            return continuation
         counters["graphs"]["failed_calls"] += 1
         log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
         return None
 
-    def _find_fault(self, error: Exception, inputs: Sequence[Any]) -> None:
+    def _has_written(self, error: Exception, replay: Replay) -> bool:
+        """Whether the graph may have changed an input: known where the replay has failed in the same node."""
+        if not self.mutates:
+            return False
+        node = failed_node(error)
+        return node is None or replay.error is None or failed_node(replay.error) != node or replay.wrote
+
+    def _find_fault(self, error: Exception, inputs: Sequence[Any]) -> Replay:
         """Raises or warns if the error is not the program's."""
         before = switch(OFF)
         try:
-            if self._program_raises(inputs):
-                return
+            replay = self._replayed(inputs)
+            if replay.error is not None:
+                return replay
             if not self.backend.own:
                 text = f"its callable raised {log.failure_text(error)}"
                 raise BackendError(self.backend.name, text) from error
@@ -109,39 +124,61 @@ class FailureHandler:
             if config.raise_on_error or self.backend.fullgraph or self.mutates:
                 raise InternalError(f"{text}: {log.failure_text(error)}") from error
             log.warn_once_at(self.place, text, f"{text}; it runs eagerly: {log.failure_text(error)}")
+            return replay
         finally:
             switch(before)
 
-    def _program_raises(self, inputs: Sequence[Any]) -> bool:
-        """Whether the captured graph raises too. It runs on copies where it writes to inputs."""
+    def _replayed(self, inputs: Sequence[Any]) -> Replay:
+        """The captured graph, once more. It runs on copies where it writes to inputs."""
         assert self.forward is not None
-        if self.mutates:
-            inputs = _copies(inputs)
+        copies = Copies(inputs) if self.mutates else None
         with ThreadState():
             try:
-                self.forward(*inputs)
+                self.forward(*(inputs if copies is None else copies.values))
             except Exception as error:
                 put_back(self.modes, error)
-                return True
-        return False
+                return Replay(error, copies is not None and copies.are_changed())
+        return Replay(None, False)
 
 
-def _copies(inputs: Sequence[Any]) -> list[Any]:
-    """Tensors that share and overlap in copied memory as the inputs do: eager refuses some writes to them."""
-    memory: dict[int, torch.UntypedStorage] = {}
+class Copies:
+    """`values`: the inputs, whose tensors share and overlap in copied memory as the inputs do: eager refuses
+    some writes to them.
+    """
 
-    def copied(value: Any) -> Any:
+    def __init__(self, inputs: Sequence[Any]) -> None:
+        self._memory: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}  # copy, original
+        self.values = [self._copied(value) for value in inputs]
+        self._versions = [value._version for value in self._counted()]
+
+    def _copied(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
         if value.layout is not torch.strided:
             return value.clone()
         storage = value.untyped_storage()
-        own = memory.setdefault(storage._cdata, storage.clone())
+        own, _ = self._memory.setdefault(storage._cdata, (storage.clone(), storage))
         view = torch.empty(0, dtype=value.dtype, device=value.device)
         view.set_(own, value.storage_offset(), value.size(), value.stride())
         return view.requires_grad_(value.requires_grad)
 
-    return [copied(value) for value in inputs]
+    def _counted(self) -> list[torch.Tensor]:
+        """The tensors that count the writes to them."""
+        return [t for t in self.values if isinstance(t, torch.Tensor) and not t.is_inference()]
+
+    def are_changed(self) -> bool:
+        """Whether an operation has written to one of them, in whole or in part, or left a hook on it."""
+        tensors = [value for value in self.values if isinstance(value, torch.Tensor)]
+        counted = self._counted()
+        if len(counted) < len(tensors) or self._versions != [tensor._version for tensor in counted]:
+            return True
+        if any(tensor._backward_hooks or tensor.retains_grad for tensor in tensors):
+            return True
+        return not all(torch.equal(_bytes(one), _bytes(other)) for one, other in self._memory.values())
+
+
+def _bytes(storage: torch.UntypedStorage) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
 def call_by_call(gm: GraphModule) -> Callable[..., Any]:

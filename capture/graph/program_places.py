@@ -90,6 +90,15 @@ def at_its_place(error: BaseException) -> Any:
     return _capture.Continuation(function, (error,))
 
 
+def failed_node(error: BaseException) -> tuple[types.CodeType, int] | None:
+    """The code of the graph that runs in the traceback, and the number of its node. None if no graph does."""
+    found = None
+    for entry in _entries(error.__traceback__):
+        number = _number_of_node(entry)
+        found = (entry.tb_frame.f_code, number) if number is not None else found
+    return found
+
+
 def _entries(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
     while traceback is not None:
         yield traceback
@@ -101,17 +110,25 @@ def places_of(graph: torch.fx.Graph) -> list[tuple[Place, ...]]:
     return [tuple(node.meta.get(PLACES, ())) for node in graph.nodes]
 
 
-def _places_of_node(entry: types.TracebackType) -> tuple[Place, ...]:
-    """The places of the node whose line of the graph's code runs in this entry of a traceback."""
+def _number_of_node(entry: types.TracebackType) -> int | None:
+    """The number of the node whose line of a graph's code runs in this entry of a traceback."""
     code, module = entry.tb_frame.f_code, entry.tb_frame.f_locals.get("self")
     lines = getattr(module, "_lineno_map", None)
     if not isinstance(module, torch.nn.Module) or code.co_name != "forward" or not lines:
+        return None
+    number: int | None = lines.get(entry.tb_lineno - code.co_firstlineno)
+    return number
+
+
+def _places_of_node(entry: types.TracebackType) -> tuple[Place, ...]:
+    """The places of the node that runs in this entry."""
+    number, module = _number_of_node(entry), entry.tb_frame.f_locals.get("self")
+    if number is None:
         return ()
     places = vars(module).get(PLACES)
     if places is None and isinstance(module, torch.fx.GraphModule):
         places = places_of(module.graph)
-    number = lines.get(entry.tb_lineno - code.co_firstlineno)
-    return places[number] if places and number is not None and number < len(places) else ()
+    return places[number] if places and number < len(places) else ()
 
 
 def _without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:

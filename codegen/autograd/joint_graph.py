@@ -157,10 +157,11 @@ def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
     Without grad mode, a view of an input that requires grad reports that it requires grad too, but autograd
     does not record it.
     """
-    place = traced.recorder.find(value).memory.placeholder
+    tracked = traced.recorder.find(value)
+    place = tracked.memory.placeholder
     if not value.requires_grad:
         return place is not None and bool(place.meta["val"].requires_grad)
-    return torch.is_grad_enabled() or place is None
+    return torch.is_grad_enabled() or tracked.with_grad or place is None
 
 
 def add_backward(joint: Joint, leaves: list[bool]) -> None:
@@ -182,9 +183,18 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
 
 
 def segments_of(joint: Joint, leaves: list[bool]) -> list[Segment]:
+    check_hooks(joint)
     wanted = wanted_inputs(joint.trace, leaves)
     joint.inputs = {place_of(value): i for i, value in wanted.items()}
     return find_segments({i: joint.results[i] for i in joint.differentiable()}, set(joint.inputs))
+
+
+def check_hooks(joint: Joint) -> None:
+    """Raises where a result has a hook. Hooks that the program adds later run behind it, in eager. But they
+    would come first where this one is a part of the graph.
+    """
+    if any(joint.results[i]._backward_hooks for i in joint.differentiable()):
+        raise UntraceableError("a hook on the gradient of a result")
 
 
 def ends_behind_hooks(joint: Joint) -> list[GradientEdge]:

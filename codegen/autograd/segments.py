@@ -18,7 +18,7 @@ A slot is a place where gradients come into a segment: a result, or a value that
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
@@ -70,7 +70,7 @@ def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Se
         raise UntraceableError(
             "a tensor that the graph makes and that requires grad: its gradient stays there"
         )
-    keep_ways_to(ends, order)
+    keep_ways_to(ends, order, bits)
     reach: dict[Step, int] = {}  # the results that a step leads to; for a result's own step only itself
     for step, following in order.items():
         own = reach[step] = bits.get(step) or reach[step]
@@ -112,13 +112,15 @@ def consumers_first(tops: Sequence[Step], ends: set[Step]) -> dict[Step, list[Pl
     return {step: following[step] for step in reversed(finished)}
 
 
-def keep_ways_to(ends: set[Place], order: dict[Step, list[Place]]) -> None:
-    """Drops the places from which no gradient reaches an end."""
+def keep_ways_to(ends: set[Place], order: dict[Step, list[Place]], tops: Container[Step]) -> None:
+    """Drops the places from which no gradient reaches an end, and the steps at them."""
     leading: set[Step] = set()
-    for step in reversed(order):
+    for step in [*reversed(order)]:
         order[step] = [place for place in order[step] if place in ends or place[0] in leading]
         if order[step]:
             leading.add(step)
+        elif step not in tops:
+            del order[step]
 
 
 def producers_first(segments: list[Segment]) -> list[Segment]:

@@ -20,6 +20,18 @@ from codegen.fake.fake import META, FakeMode, FakeTensor
 from codegen.kernel.errors import UnsupportedTensor
 
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+
+def has_lost_its_place(tensor: torch.Tensor) -> bool:
+    """A view that was made without gradients, of memory that was then written to with gradients. torch raises
+    where it is asked for its place in autograd's graph.
+    """
+    try:
+        return tensor.is_leaf is None  # never: it is asked for its error
+    except RuntimeError:
+        return True
+
+
 UNSUPPORTED = (  # (test, name) of the tensors that have no fake twin
     (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
     (lambda t: t.is_quantized, "a quantised tensor"),
@@ -30,6 +42,7 @@ UNSUPPORTED = (  # (test, name) of the tensors that have no fake twin
     (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
     (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
     (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
+    (has_lost_its_place, "a view without a place in autograd's graph"),
 )
 
 

@@ -40,3 +40,67 @@ def test_modes_after_an_error(function, backend):
     with pytest.raises(IndexError, match="index 9 is out of bounds"):
         compiled(x, torch.tensor([9]))
     assert read_modes() == before
+
+
+def checked_write(x, i, log):
+    log.append("before")
+    y = x[i] * 2
+    log.append("behind")
+    x.add_(1)
+    return y
+
+
+def refused_write(x, i, log):
+    y = x * 2
+    log.append("before")
+    x.add_(i)
+    log.append("behind")
+    return y
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+@pytest.mark.parametrize("function", [checked_write, refused_write])
+def test_changes_of_objects_before_an_error(function, backend):
+    """A graph that would write to an input raises before it has: Python makes the frame's other changes."""
+    capture.reset()
+    compiled = capture.compile(function, backend=backend)
+    for _ in range(2):
+        x, log = torch.zeros(4, requires_grad=function is refused_write), []
+        with pytest.raises((IndexError, RuntimeError), match="out of bounds|a leaf Variable"):
+            compiled(x, torch.tensor([9]), log)
+        assert log == ["before"]
+        assert torch.equal(x, torch.zeros(4))
+
+
+def write_and_fail(x, i):
+    x.add_(1)
+    return x[i]
+
+
+def write_a_part_and_fail(x, i):
+    x.mul_(1)  # the same bits, but a write
+    return x[i]
+
+
+@pytest.mark.parametrize("function", [write_and_fail, write_a_part_and_fail])
+def test_writes_before_an_error_are_made_once(function):
+    compiled = capture.compile(function, backend="eager")
+    x = torch.zeros(4)
+    version = x._version
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        compiled(x, torch.tensor([9]))
+    assert x._version == version + 1
+
+
+def hooked_and_fail(x, i, log):
+    x.register_hook(lambda grad: grad * 2)
+    x.data.add_(0)
+    return x[i]
+
+
+def test_hooks_before_an_error_are_registered_once():
+    x = torch.zeros(4, requires_grad=True)
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        capture.compile(hooked_and_fail, backend="eager")(x, torch.tensor([9]), [])
+    x.sum().backward()
+    assert torch.equal(x.grad, torch.full((4,), 2.0))
