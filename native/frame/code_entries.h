@@ -40,10 +40,12 @@ static inline int is_looked_up(enum CodeKind kind)
 typedef struct {
     enum CodeKind kind;
     Py_ssize_t runs;
-    int glances;     /* of the Patience at the arguments */
-    long long ns;    /* without captures and entries below them; with the share of a backward behind them */
-    long long units; /* code units of the frames, and of all frames below them that Python ran */
-    Timing whole;    /* without captures; without the first run, which pays for what is lazy below it */
+    int glances;  /* of the Patience at the arguments */
+    long long ns; /* without captures and entries below them; with the share of a backward behind them */
+    long long first_ns;     /* of the first run, which pays for what is lazy below it */
+    long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
+    long long units;        /* code units of the frames, and of all frames below them that Python ran */
+    Timing whole;           /* without captures; without the first run */
 } ColdRuns;
 
 typedef struct CodeState {

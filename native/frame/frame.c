@@ -7,6 +7,8 @@
 
 #include "frame/frame.h"
 
+#include "frame/pyversion.h"
+
 #include <structmember.h>
 
 typedef struct {
@@ -136,9 +138,35 @@ PyObject *frame_snapshot(PyCodeObject *code, const FrameState *state, PyObject *
     return (PyObject *)self;
 }
 
+/* --- a frame that runs ------------------------------------------------------------------------------- */
+
+static PyObject *stack_item(PyObject *module, PyObject *args)
+{
+    PyObject *frame;
+    Py_ssize_t place;
+    if (!PyArg_ParseTuple(args, "O!n:stack_item", &PyFrame_Type, &frame, &place)) {
+        return NULL;
+    }
+    PyObject *item = frame_stack_item(frame, place);
+    if (item == NULL) {
+        PyErr_Format(PyExc_ValueError, "stack_item: the frame has no item at place %zd", place);
+        return NULL;
+    }
+    return Py_NewRef(item);
+}
+
+static PyMethodDef methods[] = {
+    {"stack_item", stack_item, METH_VARARGS,
+     "stack_item(frame, place) -> what lies at that place of the stack of a frame that runs. The caller "
+     "knows "
+     "that something lies there."},
+    {NULL, NULL, 0, NULL},
+};
+
 int init_frame(PyObject *module)
 {
-    if (PyType_Ready(&Unbound_Type) < 0 || PyModule_AddType(module, &Frame_Type) < 0) {
+    if (PyType_Ready(&Unbound_Type) < 0 || PyModule_AddType(module, &Frame_Type) < 0
+        || PyModule_AddFunctions(module, methods) < 0) {
         return -1;
     }
     unbound = PyObject_New(PyObject, &Unbound_Type);

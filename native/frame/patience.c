@@ -5,13 +5,15 @@
  * Out: whether the callback inside is asked now, or Python runs the frame and its time is counted.
  *
  *     a frame that has run once, or for a short time      ->  Python runs it, and the clock runs with it
- *     Python has spent a share of what a capture costs    ->  the callback is asked
+ *     Python has spent what a capture costs               ->  the callback is asked
+ *     it will spend much more, as the loops around tell    ->  the callback is asked
+ *     it has spent that, but the loops around end soon     ->  Python runs the frame
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
  *
  * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
  * frame gets hotter.
  *
- * The cost of a capture grows with the bytecode that it interprets. So the share is a time for each code unit
+ * The cost of a capture grows with the bytecode that it interprets. So it is a time for each code unit
  * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. What entries ran
  * below it does not count. A frame that no entry of its code fits waits in the same way: another capture has
  * to pay, too.
@@ -19,8 +21,8 @@
  * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
  * time of a frame whose result requires one counts with that of the backward behind it.
  *
- * In the last half of the wait `glance(frame)` sees the first frames: what differs between them and the
- * captured one is no constant.
+ * In the last half of the wait, and before the first forecast, `glance(frame)` sees some frames: what differs
+ * between them and the captured one is no constant.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
@@ -39,7 +41,9 @@ typedef struct {
     PyObject *kind; /* kind(code) -> one of enum CodeKind */
     PyObject
         *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
-    PyObject *glance; /* glance(frame); NULL: nothing looks */
+    PyObject *glance;  /* glance(frame); NULL: nothing looks */
+    PyObject *foresee; /* foresee() -> what the loops around will save, in times of what they have taken;
+                          NULL: nothing is known of the future */
     long long unit_ns;
     long long least_ns;
 } Patience;
@@ -52,7 +56,14 @@ enum { TURNS_OF_A_DRIVER = 4 };
 enum { FORWARD_AND_BACKWARD = 3 };
 
 /* The most frames of a code object that are looked at before its capture. */
-enum { MOST_GLANCES = 6 };
+enum { MOST_GLANCES = 8 };
+
+/* The future is looked at after so many runs, and each time that their number has doubled, if that of the
+ * code can pay in so many times of what it has taken. */
+enum { FIRST_FORECAST = 4, FARTHEST_FORECAST = 4096 };
+
+/* Where the loops end before a capture pays, Python has to spend so many times its cost. */
+enum { POSTPONED = 3 };
 
 /* --- is a frame hot? --------------------------------------------------------------------------------- */
 
@@ -126,13 +137,70 @@ static int has_run(const Patience *patience, const ColdRuns *cold)
     return cold->runs >= (patience->judge == NULL ? 1 : 2);
 }
 
+static int may_get_hot(enum CodeKind kind)
+{
+    return kind != KIND_NEVER && kind != KIND_ONCE && kind != KIND_LEFT;
+}
+
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
-    if (cold->kind == KIND_NEVER || cold->kind == KIND_ONCE || cold->kind == KIND_LEFT) {
+    return has_run(patience, cold) && cold->ns >= cold->postponed_ns && cold->ns >= price(patience, state);
+}
+
+static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
+{
+    return patience->foresee != NULL && state->cold.ns > price(patience, state) / FARTHEST_FORECAST;
+}
+
+enum Forecast { FORECAST_FAILED = -1, FORECAST_NOTHING_KNOWN, FORECAST_PAYS, FORECAST_DOES_NOT_PAY };
+
+/* Whether a capture pays in the loops that run now. */
+static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const CodeState *state)
+{
+    const long long started = worked_ns();
+    hook->suspended++;
+    PyObject *answer = PyObject_CallNoArgs(patience->foresee);
+    hook->suspended--;
+    hook->away_ns += worked_ns() - started;
+    if (answer == NULL || answer == Py_None) {
+        Py_XDECREF(answer);
+        return answer == NULL ? FORECAST_FAILED : FORECAST_NOTHING_KNOWN;
+    }
+    const double times = PyFloat_AsDouble(answer);
+    Py_DECREF(answer);
+    if (times == -1 && PyErr_Occurred()) {
+        return FORECAST_FAILED;
+    }
+    const ColdRuns *cold = &state->cold;
+    const long long steady = (cold->ns - cold->first_ns) / (cold->runs - 1) * cold->runs;
+    const int pays = (double)steady * times >= (double)price(patience, state);
+    return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
+}
+
+/* Hot code waits once more where the loops end soon. -1: an exception. */
+static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
+{
+    ColdRuns *cold = &state->cold;
+    if (cold->postponed_ns > 0 || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
+        return 1;
+    }
+    const enum Forecast found = forecast(patience, hook, state);
+    if (found == FORECAST_DOES_NOT_PAY) {
+        cold->postponed_ns = POSTPONED * price(patience, state);
+    }
+    return found == FORECAST_FAILED ? -1 : found != FORECAST_DOES_NOT_PAY;
+}
+
+/* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */
+static int will_get_hot(const Patience *patience, ThreadHook *hook, const CodeState *state)
+{
+    const Py_ssize_t runs = state->cold.runs;
+    if (runs < FIRST_FORECAST || (runs & (runs - 1)) != 0 || !is_worth_a_forecast(patience, state)) {
         return 0;
     }
-    return has_run(patience, cold) && cold->ns >= price(patience, state);
+    const enum Forecast found = forecast(patience, hook, state);
+    return found == FORECAST_FAILED ? -1 : found == FORECAST_PAYS;
 }
 
 /* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
@@ -171,7 +239,10 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (is_looked_up(cold->kind)) {
         return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, cold));
     }
-    return hook->blocking == BLOCKS_NOTHING && is_hot(patience, state) && !caller_is_better(tstate, cold);
+    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || caller_is_better(tstate, cold)) {
+        return 0;
+    }
+    return is_hot(patience, state) ? stays_hot(patience, hook, state) : will_get_hot(patience, hook, state);
 }
 
 PyObject *patience_glance(PyObject *callback, CodeState *state)
@@ -180,8 +251,11 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
     ColdRuns *cold = &state->cold;
     const int may_be_captured =
         cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP || cold->kind == KIND_FORWARD;
-    if (patience->glance == NULL || !may_be_captured || cold->runs == 0 || cold->glances == MOST_GLANCES
-        || 2 * cold->ns < price(patience, state)) {
+    if (patience->glance == NULL || !may_be_captured || cold->runs == 0 || cold->glances == MOST_GLANCES) {
+        return NULL;
+    }
+    const int forecast_is_near = cold->runs < FIRST_FORECAST && is_worth_a_forecast(patience, state);
+    if (!forecast_is_near && 2 * cold->ns < price(patience, state)) {
         return NULL;
     }
     cold->glances++;
@@ -255,6 +329,9 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
     cold->ns += forwards * (elapsed - (hook->away_ns - away));
     cold->units += (long long)(hook->units - units);
+    if (cold->runs == 0) {
+        cold->first_ns = cold->ns;
+    }
     if (cold->runs++ > 0) {
         timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
     }
@@ -302,11 +379,11 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", "glance", NULL};
-    PyObject *callback, *kind, *judge = Py_None, *glance = Py_None;
+    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", "glance", "foresee", NULL};
+    PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
     long long unit_ns = 0, least_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOO:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns, &judge, &glance)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOO:Patience", names, &callback, &kind, &unit_ns,
+                                     &least_ns, &judge, &glance, &foresee)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -323,6 +400,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->kind = Py_NewRef(kind);
         self->judge = judge == Py_None ? NULL : Py_NewRef(judge);
         self->glance = glance == Py_None ? NULL : Py_NewRef(glance);
+        self->foresee = foresee == Py_None ? NULL : Py_NewRef(foresee);
         self->unit_ns = unit_ns;
         self->least_ns = least_ns;
     }
@@ -340,6 +418,7 @@ static int patience_traverse(Patience *self, visitproc visit, void *arg)
     Py_VISIT(self->kind);
     Py_VISIT(self->judge);
     Py_VISIT(self->glance);
+    Py_VISIT(self->foresee);
     return 0;
 }
 
@@ -349,6 +428,7 @@ static int patience_clear(Patience *self)
     Py_CLEAR(self->kind);
     Py_CLEAR(self->judge);
     Py_CLEAR(self->glance);
+    Py_CLEAR(self->foresee);
     return 0;
 }
 

@@ -30,6 +30,17 @@ static inline InterpreterFrame *frame_caller(const InterpreterFrame *frame)
     return frame->previous;
 }
 
+/* Borrowed: what lies at that place of the stack of a frame that has begun and not ended. NULL: the frame has
+ * ended, or has no such place. Whether something lies there at this moment only its code tells. */
+static inline PyObject *frame_stack_item(PyObject *frame_object, Py_ssize_t place)
+{
+    const InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    const int outside = place < 0 || place >= frame->f_code->co_stacksize;
+    return outside || frame->owner == FRAME_OWNED_BY_FRAME_OBJECT
+               ? NULL
+               : frame->localsplus[frame->f_code->co_nlocalsplus + place];
+}
+
 /* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
 static inline FrameState frame_state(const InterpreterFrame *frame)
 {

@@ -615,3 +615,85 @@ def test_an_answer_runs_at_once(hook):
 
     asked = Found(f=STORED)
     assert run(hook, asked, f, least_ns=10**12) == 2
+
+
+def test_what_the_loops_will_take_makes_a_frame_hot(hook):
+    def f():
+        work(0.001)
+
+    asked = Asked()
+    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    for _ in range(4):
+        run(hook, asked, f, **settings)
+    assert asked.names == []  # the first forecast comes after four runs
+    run(hook, asked, f, **settings)
+    assert asked.names == ["f"]
+
+
+def test_forecasts_are_rare(hook):
+    def f():
+        work(0.0001)
+
+    asked, forecasts = Asked(), []
+
+    def foresee():
+        forecasts.append(_capture.cold_runs(f.__code__)[1])
+        return 0.0
+
+    for _ in range(20):
+        run(hook, asked, f, least_ns=10**8, foresee=foresee)
+    assert forecasts == [4, 8, 16] and asked.names == []
+
+
+def test_no_forecast_where_the_time_is_nothing(hook):
+    def f():
+        return 1
+
+    asked = Asked()
+    for _ in range(10):
+        run(hook, asked, f, least_ns=10**15, foresee=pytest.fail)
+    assert asked.names == []
+
+
+def test_frames_before_the_first_forecast_are_looked_at(hook):
+    def f(x):
+        work(0.001)
+
+    asked, seen = Asked(), []
+    for number in range(4):
+        run(
+            hook,
+            asked,
+            f,
+            number,
+            least_ns=10**9,
+            foresee=lambda: 0.0,
+            glance=lambda frame: seen.append(frame.locals[0]),
+        )
+    assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize("times, waits", [(1e-6, True), (None, False), (1e6, False)])
+def test_hot_code_waits_where_the_loops_end_soon(hook, times, waits):
+    def f():
+        work(0.01)
+
+    asked = Asked()
+    settings = {"least_ns": 15_000_000, "foresee": lambda: times, "judge": lambda *_: None}
+    for _ in range(3):  # 20 ms are spent before the third one
+        run(hook, asked, f, **settings)
+    assert bool(asked.names) is not waits
+    while not asked.names:
+        assert _capture.cold_runs(f.__code__)[2] < 3 * 15_000_000
+        run(hook, asked, f, **settings)
+
+
+def test_an_error_of_a_forecast_reaches_the_program(hook):
+    def f():
+        work(0.001)
+
+    asked = Asked()
+    for _ in range(4):
+        run(hook, asked, f, least_ns=10**9, foresee=lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(hook, asked, f, least_ns=10**9, foresee=lambda: 1 / 0)

@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any
 from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
 
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
+from capture.bytecode.dialects.py311_stack import ALWAYS_JUMPS as ALWAYS_JUMPS
+from capture.bytecode.dialects.py311_stack import CODE_UNIT, FOLDED
+from capture.bytecode.dialects.py311_stack import JUMPS as JUMPS
+from capture.bytecode.dialects.py311_stack import STEPS_LOOP as STEPS_LOOP
+from capture.bytecode.dialects.py311_stack import BareInstruction as BareInstruction
+from capture.bytecode.dialects.py311_stack import bare_instructions as bare_instructions
+from capture.bytecode.dialects.py311_stack import depth_at_start as depth_at_start
+from capture.bytecode.dialects.py311_stack import stack_after as stack_after
+from capture.bytecode.dialects.py311_stack import untouched as untouched
 from capture.bytecode.emit import Box, Emission, held_constant
-from capture.bytecode.stack_items import NULL, VALUE
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
 
-CODE_UNIT = 2  # bytes of an instruction without its cache
-
 # --- families of instructions, by name ----------------------------------------------------------------------
-
-#: these are parts of other instructions
-FOLDED = frozenset(("CACHE", "EXTENDED_ARG"))
-JUMPS = frozenset(dis.opname[number] for number in (*dis.hasjrel, *dis.hasjabs))
-ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"))
 
 #: each loop ends with one
 JUMPS_BACK = frozenset(name for name in dis.opmap if "JUMP_BACKWARD" in name)
@@ -197,46 +198,6 @@ def with_free_cells(item: Instr) -> Instr:
     if isinstance(item.arg, CellVar):
         return Instr(item.name, FreeVar(item.arg.name), location=item.location)
     return item
-
-
-_UNPACKS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
-_PUSHES_NOTHING_NEW = frozenset(
-    ("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE")
-)
-_POPS = ("POP_", "STORE_", "DELETE_", "RAISE", "RERAISE", "JUMP_IF")
-
-
-def stack_after(before: Sequence[str], instruction: Instruction, by_jump: bool) -> list[str]:
-    """Kinds of the stack items after an instruction, from the kinds `before` it. CALL includes PRECALL."""
-    name, arg = instruction.name, instruction.arg or 0
-    new = _new_items(instruction, by_jump)
-    if name == "CALL":
-        effect = -(arg + 1)
-    elif name == "LOAD_METHOD":
-        effect = 1
-    elif name in _UNPACKS:
-        effect = len(new) - 1
-    elif name == "LOAD_GLOBAL":
-        effect = len(new)
-    else:
-        operand = instruction.arg if dis.opmap[name] >= dis.HAVE_ARGUMENT else None
-        effect = dis.stack_effect(dis.opmap[name], operand, jump=by_jump)
-    kept = len(before) + effect - len(new)
-    return [*before[:kept], *new]
-
-
-def _new_items(instruction: Instruction, by_jump: bool) -> list[str]:
-    """Kinds of the items that the instruction pushes."""
-    name, arg = instruction.name, instruction.arg or 0
-    if name == "LOAD_METHOD" or (name == "LOAD_GLOBAL" and arg & 1):
-        return [NULL, VALUE]
-    if name in _UNPACKS:
-        return [VALUE] * ((arg & 0xFF) + (arg >> 8) + (name == "UNPACK_EX"))
-    if name == "FOR_ITER":
-        return [] if by_jump else [VALUE]
-    if name.startswith(_POPS) or name in _PUSHES_NOTHING_NEW:
-        return []
-    return [VALUE] * (2 if name == "BEFORE_WITH" else 1)
 
 
 # --- writing ------------------------------------------------------------------------------------------------

@@ -1,0 +1,91 @@
+"""How much of the program's loops is still to come.
+
+In:  the frames that run now.
+Out: how often what a frame has taken so far will be taken again.
+
+    for epoch in range(10):
+        for batch in batches:      # a list of 100, the fourth turn
+            step(batch)            # 1,000 runs, 4 of them are done: 249 times as many are to come
+
+Known are the lengths of ranges, lists and tuples, also below `enumerate`, `zip` and generators, which have
+loops of their own. Of other loops (`while`, streams of data) no turn is expected but this one. Nothing here
+runs code of the program, and a wrong guess costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FrameType, GeneratorType
+from typing import Any
+
+import _capture
+
+from capture.bytecode.loop_iterators import iterator_places
+
+
+def yet_to_come(frame: FrameType | None) -> float | None:
+    """What the loops of this frame and its callers will still take, as a multiple of what they have taken.
+    None: of no loop is known when it ends.
+    """
+    done = None
+    while frame is not None:
+        done = _done_in(frame, done)
+        frame = frame.f_back
+    return None if done is None else (1 - done) / done
+
+
+#: the share of the loops so far inside that is done, with the present turn; None: they are unknown
+_Share = float | None
+
+
+def _done_in(frame: FrameType, share: _Share) -> _Share:
+    """The share that is done of the loops of one frame; `share` is done of the present turn."""
+    for iterator in reversed([*_iterators(frame)]):
+        share = _done_of(iterator, share)
+    return share
+
+
+def _done_of(iterator: Any, share: _Share) -> _Share:
+    turns = _TURNS.get(type(iterator))
+    return share if turns is None else turns(iterator, share)
+
+
+def _iterators(frame: FrameType) -> Iterator[Any]:
+    for place in iterator_places(frame.f_code).get(frame.f_lasti, ()):
+        yield _capture.stack_item(frame, place)
+
+
+def _counted(iterator: Any, share: _Share) -> _Share:
+    """Iterators over a sequence say which one, and the place of the next item."""
+    _, (sequence, *_), *index = iterator.__reduce__()
+    if not index or index[0] > len(sequence):
+        return share
+    return float((index[0] - (0 if share is None else 1 - share)) / len(sequence))
+
+
+def _enumerated(iterator: Any, share: _Share) -> _Share:
+    _, (inner, _) = iterator.__reduce__()
+    return _done_of(inner, share)
+
+
+def _zipped(iterator: Any, share: _Share) -> _Share:
+    """The zip ends with its shortest iterator: the one of which the largest share is done."""
+    inner = [item for item in iterator.__reduce__()[1] if type(item) in _OVER_SEQUENCES]
+    shares = [done for item in inner if (done := _counted(item, share)) is not None]
+    return max(shares, default=share)
+
+
+def _generated(iterator: Any, share: _Share) -> _Share:
+    """A generator is as far as its own loops are."""
+    frame = iterator.gi_frame
+    return share if frame is None else _done_in(frame, share)
+
+
+_SEQUENCES: tuple[Any, ...] = (range(0), range(2**80), [], ())
+_OVER_SEQUENCES = tuple(type(iter(sequence)) for sequence in _SEQUENCES)
+_TURNS: dict[type, Callable[[Any, _Share], _Share]] = {
+    **dict.fromkeys(_OVER_SEQUENCES, _counted),
+    enumerate: _enumerated,
+    zip: _zipped,
+    GeneratorType: _generated,
+}

@@ -1,0 +1,227 @@
+"""How much of the loops around a frame is still to come, and what is captured for it."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tarfile
+import threading
+from types import FunctionType
+
+import _capture
+import pytest
+import torch
+
+import capture
+from capture.bytecode.loop_iterators import iterator_places
+from capture.policy import patience
+from capture.policy.foresight import yet_to_come
+
+
+def alone(function, *args):
+    """What the function finds on a thread of its own, where no frame of pytest has a loop."""
+    found = []
+    thread = threading.Thread(target=function, args=(*args, found))
+    thread.start()
+    thread.join()
+    return found
+
+
+def seen(found):
+    found.append(yet_to_come(sys._getframe(1)))
+
+
+def plain_range(n, found):
+    for _ in range(n):
+        seen(found)
+
+
+def very_long_range(n, found):
+    for _ in range(2**80, 2**80 + n):
+        seen(found)
+
+
+def the_list(n, found):
+    for _ in list(range(n)):
+        seen(found)
+
+
+def the_tuple(n, found):
+    for _ in tuple(range(n)):
+        seen(found)
+
+
+def enumerated(n, found):
+    for _, _ in enumerate(list(range(n)), 7):
+        seen(found)
+
+
+def zipped(n, found):
+    for _, _ in zip(range(10 * n), range(n), strict=False):
+        seen(found)
+
+
+def comprehension(n, found):
+    return [seen(found) for _ in range(n)]
+
+
+def generated(n, found):
+    def numbers():
+        for i in range(n):
+            yield i
+
+    for _ in numbers():
+        seen(found)
+
+
+def within_calls(n, found):
+    def inner():
+        with open("/dev/null"):
+            try:
+                seen(found)
+            finally:
+                pass
+
+    for _ in range(n):
+        inner()
+
+
+def after_an_exception(n, found):
+    for _ in range(n):
+        try:
+            raise ValueError
+        except ValueError:
+            seen(found)
+
+
+def with_values_on_the_stack(n, found):
+    for _ in range(n):
+        str((1, 2, [3, seen(found)]))
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        plain_range,
+        very_long_range,
+        the_list,
+        the_tuple,
+        enumerated,
+        zipped,
+        comprehension,
+        generated,
+        within_calls,
+        after_an_exception,
+        with_values_on_the_stack,
+    ],
+)
+def test_turns_of_a_loop(loop):
+    assert alone(loop, 5) == pytest.approx([5 / turn - 1 for turn in range(1, 6)])
+
+
+def test_loops_in_loops():
+    def run(found):
+        for _ in range(3):
+            plain_range(4, found)
+
+    assert alone(run) == pytest.approx([12 / turn - 1 for turn in range(1, 13)])
+
+
+def test_an_unknown_loop_in_a_known_one():
+    def run(found):
+        for _ in range(4):
+            turns = 0
+            while turns < 2:
+                seen(found)
+                turns += 1
+
+    assert alone(run) == pytest.approx([3, 3, 1, 1, 1 / 3, 1 / 3, 0, 0])
+
+
+def test_without_a_known_loop():
+    def run(found):
+        seen(found)
+        for _ in iter(lambda: len(found), 3):
+            seen(found)
+
+    assert alone(run) == [None, None, None]
+
+
+def test_a_frame_without_a_caller():
+    assert yet_to_come(None) is None
+
+
+def test_a_list_that_shrinks_under_its_loop():
+    def run(found):
+        items = [1, 2, 3, 4]
+        for _ in items:
+            del items[2:]
+            seen(found)
+
+    assert alone(run) == [1, 0]
+
+
+def test_a_loop_that_was_left_is_over():
+    def leaves(items, found):
+        for item in items:
+            if item:
+                break
+        return seen(found)
+
+    def returns(items, found):
+        for item in items:
+            if item:
+                return seen(found)
+
+    assert alone(leaves, [0, 1, 2, 3]) == [None]
+    assert alone(returns, [0, 1, 2, 3]) == [1]  # the frame holds the iterator until the call is done
+
+
+def test_the_places_of_iterators_lie_on_the_stack_one_above_the_other():
+    classes = [c for module in (argparse, tarfile) for c in vars(module).values() if isinstance(c, type)]
+    codes = [f.__code__ for c in classes for f in vars(c).values() if isinstance(f, FunctionType)]
+    loops = [(code, places) for code in codes for places in iterator_places(code).values()]
+    assert len(loops) > 1000
+    for code, places in loops:
+        assert list(places) == sorted(set(places)) and places[-1] < code.co_stacksize
+
+
+def counted_turns(f):
+    for _ in range(1000):
+        yield f()
+
+
+def unknown_turns(f):
+    while True:
+        yield f()
+
+
+@pytest.mark.parametrize(
+    "turns, least_ns, captured",
+    [
+        (counted_turns, 100_000_000, True),
+        (unknown_turns, 100_000_000, False),
+        (unknown_turns, 10_000, True),
+    ],
+    ids=["a long loop", "nothing is known", "enough is spent"],
+)
+def test_the_length_of_a_loop_decides(turns, least_ns, captured, monkeypatch):
+    """Six runs take next to nothing of the higher cost, and more than the lower one."""
+    capture.reset()
+    monkeypatch.setattr(patience, "UNIT_NS", 0)
+    monkeypatch.setattr(patience, "LEAST_NS", least_ns)
+    monkeypatch.setattr(patience, "GAIN", 1e4)
+
+    def f():
+        x = torch.ones(3)
+        for _ in range(20):
+            x = torch.sin(x)
+        return x
+
+    def run(found):
+        with capture.config.patch(when="hot"), capture.enable():
+            for _ in itertools.islice(turns(f), 6):
+                found.append(any(entry.graph or entry.code for entry in _capture.entries(f.__code__)))
+
+    assert alone(run)[-1] is captured
