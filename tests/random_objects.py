@@ -78,7 +78,8 @@ IDENTITY = [
     "{a} is {b}", "{a} is x", "{a}.contiguous() is {a}", "{a}.to(torch.float64) is {a}", "{a}.data is {a}",
     "{a}.requires_grad_({a}.requires_grad) is {a}", "{a}.reshape({a}.shape) is {a}",
     "any(t is {a} for t in [{b}])", "id({a}) == id({b})", "[{a}][0] is {a}", "({a},) == ({a},)",
-    "nan in [nan]", "text is TEXT", "(text + '') is text", "Box({a}).value is {a}", "dict(k={a})['k'] is {b}", "{a}.expand_as({a}) is {a}",
+    "nan in [nan]", "text is TEXT", "(text + '') is text", "Box({a}).value is {a}",
+    "dict(k={a})['k'] is {b}", "{a}.expand_as({a}) is {a}",
     "{{{a}: 1}}.get({b}, 0)", "[{a}, {b}].index({a})", "{a}.grad is {b}.grad", "float is type(nan)",
 ]  # fmt: skip
 #: statements on objects that die
