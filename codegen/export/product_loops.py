@@ -209,6 +209,9 @@ def _convolution(step: ExternStep, buffers: Buffers, name: str) -> KernelStep | 
     numbers = (*stride, *padding, *dilation, groups)
     if dtype not in NUMBERS or not all(type(n) is int for n in numbers) or source.dtype is not weight.dtype:
         return None
+    fixed = [weight.shape[0], *(source.shape[2:] if transposed else ())]
+    if not all(isinstance(size, Const) for size in fixed):
+        return None
     wide = COMPUTED_IN.get(dtype, dtype)
     rank = len(output.shape) - 2
     axes = ["n", "c", *(f"o{dim}" for dim in range(rank))]

@@ -174,6 +174,11 @@ def line(function, behind):
         (fixed, {"x": {0: "n"}}, r"fixes dim 0 of x, which is to be n: 5"),
         (counted, {"x": {0: "n"}}, "returns 5, which may depend on sizes"),
         (adds, {"x": {0: "n"}, "y": {0: "m"}}, "takes m and n as equal sizes: give them one name"),
+        (
+            lambda x: F.conv_transpose1d(x[None], torch.ones(5, 2, 3)),
+            {"x": {1: "n"}},
+            "convolution.*no native form",
+        ),
         (lambda x: torch.zeros(x.shape[0]) + 1, {"x": {0: "n"}}, "calls no operator with x"),
         (lambda x: x * max(x.shape[0], 9), {"x": {0: "n"}}, "can't be exported: NotImplementedError"),
     ],
