@@ -14,6 +14,7 @@ import capture
 from capture.graphdef import schema
 from codegen.compile_fx import compile_fx
 from codegen.launch.compiled import EagerGraph
+from tests.capture.exporting.c_programs import need_tools
 
 FOLDER = Path(__file__).parents[2] / "data" / "graphdef"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.pb"))
@@ -134,3 +135,18 @@ def test_model(name):
     more = [torch.cat([value, value]) for value in arguments]  # another batch
     for found, wanted in zip(fast(*more), module(*more)):
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["attention", "separable"])
+def test_an_exported_model(name, tmp_path):
+    need_tools("x86-64")
+    case = _model(name)
+    module = capture.import_graphdef(FOLDER / f"{name}.pb", list(case.outputs))
+    arguments = case.arguments(module)
+    sizes = {node.name: {0: "batch"} for node in module.graph.nodes if node.op == "placeholder"}
+    exported = capture.export(module, arguments, name=name, dynamic_sizes=sizes)
+    exported.save(str(tmp_path / name))
+    loaded = capture.load(str(tmp_path / name))
+    case.check(loaded(*arguments))
+    more = [torch.cat([value, value]) for value in arguments]
+    torch.testing.assert_close(loaded(*more), module(*more), rtol=1e-5, atol=1e-5)
