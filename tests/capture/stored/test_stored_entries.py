@@ -284,14 +284,18 @@ def test_planted_entries_raise_nothing() -> None:
 # --- processes --------------------------------------------------------------------------------------------
 
 
-def started(folder: Path, seed: int, step: int = 97) -> subprocess.Popen[str]:
+CASES_IN_A_PROCESS = ("tests.capture.stored.second_process", "97", "0")
+
+
+def started(folder: Path, seed: int, *job: str) -> subprocess.Popen[str]:
+    """A process on the folder: cases of `second_process` without a `job`."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "CAPTURE_CACHE_DIR": str(folder),
         "PYTHONHASHSEED": str(seed),
     }
-    command = [sys.executable, "-W", "ignore", "-m", "tests.capture.stored.second_process", str(step), "0"]
+    command = [sys.executable, "-W", "ignore", "-m", *(job or CASES_IN_A_PROCESS)]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
@@ -309,6 +313,14 @@ def test_a_second_process_translates_nothing(store: Path) -> None:
     assert first["wrong"] == second["wrong"] == []
     assert first["loaded"] == 0
     assert second["loaded"] > 5 * second["stored"]
+
+
+def test_random_worlds_that_a_second_process_changes_in_another_order(store: Path) -> None:
+    job = ("tests.capture.stored.random_process", "6")
+    first = answer(started(store, 1, *job, "as they are"))
+    second = answer(started(store, 2, *job, "reversed"))
+    assert first["wrong"] == second["wrong"] == []
+    assert second["loaded"] > 6
 
 
 #: a forward, a training step and a graph for all sizes; the modules that they need
