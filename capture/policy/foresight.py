@@ -58,8 +58,8 @@ def _iterators(frame: FrameType) -> Iterator[Any]:
 def _counted(iterator: Any, share: _Share) -> _Share:
     """Iterators over a sequence say which one, and the place of the next item."""
     _, (sequence, *_), *index = iterator.__reduce__()
-    if not index or index[0] > len(sequence):
-        return share
+    if not index or not 0 < index[0] <= len(sequence):
+        return share  # the sequence has shrunk, or somebody has moved the iterator
     return float((index[0] - (0 if share is None else 1 - share)) / len(sequence))
 
 

@@ -162,6 +162,15 @@ def test_a_list_that_shrinks_under_its_loop():
     assert alone(run) == [1, 0]
 
 
+def test_an_iterator_that_is_moved_under_its_loop():
+    def run(found):
+        for _ in (iterator := iter(range(4))):
+            iterator.__setstate__(0 if not found else 4)
+            seen(found)
+
+    assert alone(run) == [None, 0]
+
+
 def test_a_loop_that_was_left_is_over():
     def leaves(items, found):
         for item in items:
