@@ -25,11 +25,25 @@ from tests.capture.worlds import (
     process,
     surgery,
     tensors,
+    tracers,
     training,
 )
 from tests.capture.worlds.registry import WORLDS, World
 
-MODULES = (basics, classes, flow, iterators, language, memory, modules, process, surgery, tensors, training)
+MODULES = (
+    basics,
+    classes,
+    flow,
+    iterators,
+    language,
+    memory,
+    modules,
+    process,
+    surgery,
+    tensors,
+    tracers,
+    training,
+)
 
 
 def reset_process_state() -> None:
