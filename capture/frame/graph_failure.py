@@ -23,7 +23,7 @@ import _capture
 import torch
 
 from capture.backends.registry import is_own
-from capture.graph.program_places import at_its_place, failed_node
+from capture.graph.program_places import FailedNode, at_its_place, failed_node
 from capture.hooks.switch import OFF, switch
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState, put_back
@@ -61,10 +61,11 @@ def failure_handler_of(
 
 @dataclass(frozen=True)
 class Replay:
-    """How a graph ended that ran once more: its error; whether it changed an input before."""
+    """How a graph ended that ran once more: the node that failed; whether it changed an input before."""
 
-    error: Exception | None
+    failed: FailedNode | None
     wrote: bool
+    raised: bool = True
 
 
 @dataclass
@@ -88,34 +89,33 @@ class FailureHandler:
         """The modes of the thread are again those of the call. The error is raised as it is where the backend
         broke its contract, or where a hook may have raised it.
         """
+        failed = failed_node(error) if self.mutates else None  # first: `put_back` clears the frames
         put_back(self.modes, error)
         refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
         # The hooks of checkpoint raise an error in order to stop.
         from_hook = not refused and frame_filter.saves_through_hooks()
         if from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
             raise error
-        if not refused and self._has_written(error, self._find_fault(error, inputs)):
-            continuation = at_its_place(error)
-            if continuation is None:
+        if not refused and self._has_written(failed, self._find_fault(error, inputs)):
+            if failed is None or not failed.places:
                 raise error
-            return continuation
+            return at_its_place(error, failed)
         counters["graphs"]["failed_calls"] += 1
         log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
         return None
 
-    def _has_written(self, error: Exception, replay: Replay) -> bool:
+    def _has_written(self, failed: FailedNode | None, replay: Replay) -> bool:
         """Whether the graph may have changed an input: known where the replay has failed in the same node."""
         if not self.mutates:
             return False
-        node = failed_node(error)
-        return node is None or replay.error is None or failed_node(replay.error) != node or replay.wrote
+        return failed is None or not failed.is_same(replay.failed) or replay.wrote
 
     def _find_fault(self, error: Exception, inputs: Sequence[Any]) -> Replay:
         """Raises or warns if the error is not the program's."""
         before = switch(OFF)
         try:
             replay = self._replayed(inputs)
-            if replay.error is not None:
+            if replay.raised:
                 return replay
             if not self.backend.own:
                 text = f"its callable raised {log.failure_text(error)}"
@@ -136,9 +136,10 @@ class FailureHandler:
             try:
                 self.forward(*(inputs if copies is None else copies.values))
             except Exception as error:
+                failed = failed_node(error)
                 put_back(self.modes, error)
-                return Replay(error, copies is not None and copies.are_changed())
-        return Replay(None, False)
+                return Replay(failed, copies is not None and copies.are_changed())
+        return Replay(None, False, raised=False)
 
 
 class Copies:

@@ -1,7 +1,8 @@
 """The places of the program that the nodes of a graph come from, and errors that are raised there.
 
 In:  a node with its places; the error that its operation raised in the code of the graph.
-Out: a Continuation that raises the error through frames with the names, lines and columns of the program's.
+Out: the node that failed; a Continuation that raises the error through frames with the names, lines and
+     columns of the program's.
 
     x.add_(1); return x[i]     ->     File "...", line 7, in f
                                         x.add_(1); return x[i]
@@ -13,6 +14,7 @@ to an input, it can't.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -73,30 +75,45 @@ MODULE_CALL = (
 # --- an error of a graph ----------------------------------------------------------------------------------
 
 
-def at_its_place(error: BaseException) -> Any:
-    """A Continuation that raises the error again, or None where its node is not known."""
-    found: tuple[tuple[Place, ...], types.TracebackType | None] | None = None
-    for entry in _entries(error.__traceback__):
-        places = _places_of_node(entry)
-        if places:
-            found = places, entry.tb_next
-    if found is None:
-        return None
-    places, inside = found
-    error.__traceback__ = _without_ours(inside)
-    function = _raiser(places[-1], None)
-    for place in reversed(places[:-1]):
-        function = _raiser(place, function)
-    return _capture.Continuation(function, (error,))
+class FailedNode(NamedTuple):
+    """The node whose operation raised an error.
+
+    code, number: the graph's code, and the number of the node in it.
+    places: those of the last node in the traceback that has some; `inside` is the traceback from there on.
+    """
+
+    code: types.CodeType
+    number: int
+    places: tuple[Place, ...]
+    inside: types.TracebackType | None
+
+    def is_same(self, other: FailedNode | None) -> bool:
+        return other is not None and self.code is other.code and self.number == other.number
 
 
-def failed_node(error: BaseException) -> tuple[types.CodeType, int] | None:
-    """The code of the graph that runs in the traceback, and the number of its node. None if no graph does."""
-    found = None
+def failed_node(error: BaseException) -> FailedNode | None:
+    """None if no graph runs in the traceback. The locals of its frames tell: it has to be asked before they
+    are cleared.
+    """
+    node: tuple[types.CodeType, int] | None = None
+    places: tuple[Place, ...] = ()
+    inside = None
     for entry in _entries(error.__traceback__):
         number = _number_of_node(entry)
-        found = (entry.tb_frame.f_code, number) if number is not None else found
-    return found
+        if number is not None:
+            node = entry.tb_frame.f_code, number
+            found = _places_of_node(entry, number)
+            places, inside = (found, entry.tb_next) if found else (places, inside)
+    return None if node is None else FailedNode(*node, places, inside)
+
+
+def at_its_place(error: BaseException, failed: FailedNode) -> Any:
+    """A Continuation that raises the error again."""
+    error.__traceback__ = _without_ours(failed.inside)
+    function = _raiser(failed.places[-1], None)
+    for place in reversed(failed.places[:-1]):
+        function = _raiser(place, function)
+    return _capture.Continuation(function, (error,))
 
 
 def _entries(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
@@ -112,23 +129,36 @@ def places_of(graph: torch.fx.Graph) -> list[tuple[Place, ...]]:
 
 def _number_of_node(entry: types.TracebackType) -> int | None:
     """The number of the node whose line of a graph's code runs in this entry of a traceback."""
-    code, module = entry.tb_frame.f_code, entry.tb_frame.f_locals.get("self")
+    code, module = entry.tb_frame.f_code, _module_of(entry.tb_frame)
     lines = getattr(module, "_lineno_map", None)
-    if not isinstance(module, torch.nn.Module) or code.co_name != "forward" or not lines:
+    if module is None or not lines:
         return None
     number: int | None = lines.get(entry.tb_lineno - code.co_firstlineno)
     return number
 
 
-def _places_of_node(entry: types.TracebackType) -> tuple[Place, ...]:
+def _places_of_node(entry: types.TracebackType, number: int) -> tuple[Place, ...]:
     """The places of the node that runs in this entry."""
-    number, module = _number_of_node(entry), entry.tb_frame.f_locals.get("self")
-    if number is None:
-        return ()
+    module: Any = _module_of(entry.tb_frame)
     places = vars(module).get(PLACES)
     if places is None and isinstance(module, torch.fx.GraphModule):
         places = places_of(module.graph)
     return places[number] if places and number < len(places) else ()
+
+
+def _module_of(frame: types.FrameType) -> torch.nn.Module | None:
+    """The module whose forward the frame runs.
+
+    A frame keeps the dict of its locals that was asked for, even when it is cleared. So the dict is emptied:
+    an object that ends inference mode as it dies may be among them.
+    """
+    code = frame.f_code
+    if code.co_name != "forward" or not code.co_flags & inspect.CO_OPTIMIZED:
+        return None
+    names = frame.f_locals
+    module = names.get("self")
+    names.clear()
+    return module if isinstance(module, torch.nn.Module) else None
 
 
 def _without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:

@@ -108,6 +108,14 @@ def singular_writes(a):
 
 
 @program(regular, singular_matrix)
+def singular_writes_without_gradients(a):
+    with torch.no_grad():
+        a.mul_(2)
+        c = torch.linalg.cholesky(a)
+    return c + 1
+
+
+@program(regular, singular_matrix)
 def singular_writes_loop(a):
     for _ in range(2):
         a.mul_(2)

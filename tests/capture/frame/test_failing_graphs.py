@@ -25,13 +25,21 @@ def in_inference_mode(x, i):
         return x[i] * 2
 
 
+def writes_in_inference_mode(x, i):
+    with torch.inference_mode():
+        x.mul_(1.0)
+        return x[i] * 2
+
+
 def in_two(x, i):
     with torch.no_grad(), torch.autocast("cpu"):
         return (x @ x)[i]
 
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
-@pytest.mark.parametrize("function", [without_gradients, under_autocast, in_inference_mode, in_two])
+@pytest.mark.parametrize(
+    "function", [without_gradients, under_autocast, in_inference_mode, in_two, writes_in_inference_mode]
+)
 def test_modes_after_an_error(function, backend):
     capture.reset()
     compiled = capture.compile(function, backend=backend)
