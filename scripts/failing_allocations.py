@@ -17,6 +17,7 @@ import _testcapi
 import contextlib
 import faulthandler
 import gc
+import itertools
 import os
 import random
 import shutil
@@ -40,6 +41,8 @@ ATTEMPTS = 2  # a process that crashed because it read freed memory may go on th
 # crashes later, anywhere. `assemble` of 3.11 clears fields that it has not set yet.
 PYTHONS = ("_PyAST_Compile",)
 HOOKS = ("hook_fmalloc", "hook_fcalloc", "hook_frealloc")  # of _testcapi
+EVAL = " _PyEval_EvalFrameDefault ("
+C_LIBRARY = ("libc.so.6", "libpthread.so.0")
 Stack = list[str]
 
 
@@ -93,10 +96,7 @@ def in_child(kind: str, point: int, backend: str) -> int:
 
 
 def crashed_in(kind: str, point: int, backend: str) -> str:
-    """The innermost function of torch's or of ours on the stack of a process that crashes at this point.
-
-    "python" and the function where the allocation failed, if that is one of `PYTHONS`.
-    """
+    """Whose code a process crashes in at this point, and the function there."""
     if shutil.which("gdb") is None:
         return "unknown: gdb is needed to see where"
     crash: Stack = []
@@ -112,6 +112,9 @@ def crashed_in(kind: str, point: int, backend: str) -> str:
 def who_crashed(failing: Stack, crash: Stack) -> str:
     """In:  the stacks, innermost frame first, at the allocation that fails and at the crash.
 
+    It is Python's own crash if that comes in the call of Python's in which the allocation failed, or if the
+    allocation failed in one of `PYTHONS`.
+
     Every call of Python passes `eval_frame` of ours, which only calls Python's own.
     """
     for depth, line in enumerate(crash):
@@ -122,9 +125,29 @@ def who_crashed(failing: Stack, crash: Stack) -> str:
     for line in failing:
         if any(f" {function} (" in line for function in PYTHONS):
             return "python: " + line[:160]
-        if " _PyEval_EvalFrameDefault (" in line:
+        if EVAL in line:
             break
+    if is_one_call_of_python(failing, crash):
+        return "python: " + crash[0][:160]
     return "unknown: " + " | ".join(crash[:6])[:400]
+
+
+def is_one_call_of_python(failing: Stack, crash: Stack) -> bool:
+    """Whether the process crashes in the very call of a function of Python's in which the allocation failed,
+    before any bytecode has run, and with no code but Python's own in between.
+    """
+    calls = [called_by_bytecode(stack) for stack in (failing, crash)]
+    is_own = not any(" from /" in line or "native/" in line for call in calls for line in call)
+    ends = [call[-1].partition(" in ")[2] for call in calls if call]  # the function and its arguments
+    return is_own and len(ends) == 2 and ends[0] == ends[1] != ""
+
+
+def called_by_bytecode(stack: Stack) -> Stack:
+    """The frames of C above the innermost bytecode. Those of the C library abort and copy for any caller."""
+    above = list(itertools.takewhile(lambda line: EVAL not in line, stack))
+    if len(above) == len(stack):
+        return []
+    return [line for line in above if not line.rstrip().endswith(C_LIBRARY)]
 
 
 def stacks_of_crash(kind: str, point: int, backend: str) -> tuple[Stack, Stack]:
