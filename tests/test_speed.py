@@ -35,7 +35,7 @@ def test_the_picture_has_every_model():
 def test_a_row():
     """40 s of start, a step 0.1 s faster: 400 steps behind the first five."""
     assert table.row("net", MODEL) == [
-        "net", "200 ms", "0.50 / 0.75", "40.0 / 2.0 s", "4.0 / 0.5 s", "200 / 50 MiB", "405 / 45", "45 / 15",
+        "net", "200 ms", "0.50 / 0.75", "40.0 / 2.0", "4.0 / 0.5", "200 / 50", "405 / 45", "45 / 15",
     ]  # fmt: skip
     slower = {**MODEL, "capture": [run(3.0, 0.25), run(1.5, 0.25)]}
     assert table.even(slower, "capture", table.COLD) == math.inf

@@ -72,8 +72,8 @@ MODELS: dict[str, Callable[[], Training]] = {
     "GPT, 4 layers": gpt,
     "ViT, 4 layers": lambda: of_pictures(ViT()),
     "ResNet-14": lambda: of_pictures(ResNet()),
-    "U-Net of a diffusion": diffusion,
-    "transformer, 2 + 2 layers": translation,
+    "diffusion U-Net": diffusion,
+    "translation model": translation,
     "PointNet": points,
 }
 

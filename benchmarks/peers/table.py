@@ -18,12 +18,12 @@ PEERS = ("torch.compile", "capture")
 WIDTH = 110
 COLD, WARM = 0, -1  # the first run of a model, and the last one
 HEADINGS = (
-    "training step of",
+    "step of",
     "eager",
     "of eager",
-    "cold start",
-    "warm start",
-    "memory",
+    "cold start, s",
+    "warm start, s",
+    "memory, MiB",
     "pays, cold",
     "pays, warm",
 )
@@ -68,9 +68,9 @@ def row(name: str, model: dict[str, Any]) -> list[str]:
         name,
         pretty(eager),
         both(".2f", [step(model[peer]) / eager for peer in PEERS]),
-        both(".1f", [start(model, peer, COLD) for peer in PEERS]) + " s",
-        both(".1f", [start(model, peer, WARM) for peer in PEERS]) + " s",
-        both(".0f", [memory(model, peer, COLD) for peer in PEERS]) + " MiB",
+        both(".1f", [start(model, peer, COLD) for peer in PEERS]),
+        both(".1f", [start(model, peer, WARM) for peer in PEERS]),
+        both(".0f", [memory(model, peer, COLD) for peer in PEERS]),
         both(".0f", [even(model, peer, COLD) for peer in PEERS]),
         both(".0f", [even(model, peer, WARM) for peer in PEERS]),
     ]
