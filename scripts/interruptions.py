@@ -241,8 +241,8 @@ def interrupted(function: Any, delay: float) -> int:
         sent.set()
 
     timer = threading.Timer(delay, send)
-    timer.start()
     try:
+        timer.start()  # it waits for the thread: a short delay may be over by then
         run(function)
         sent.wait(LONGEST)
         time.sleep(0.01)
