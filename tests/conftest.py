@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[1]
 # Not the user's folder. The processes of one run share it, and `make clean` removes it.
@@ -91,6 +92,19 @@ def compiles_every_graph() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codegen.stored.compile_graph.enabled", False)
         yield
+
+
+@pytest.fixture(autouse=True)
+def autocast_is_left() -> Iterator[None]:
+    """A program that stays in autocast keeps casts of parameters, which the next test would see."""
+    before = _autocast_depth()
+    yield
+    assert _autocast_depth() == before
+
+
+def _autocast_depth() -> int:
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

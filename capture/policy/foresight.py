@@ -58,9 +58,18 @@ def _iterators(frame: FrameType) -> Iterator[Any]:
 def _counted(iterator: Any, share: _Share) -> _Share:
     """Iterators over a sequence say which one, and the place of the next item."""
     _, (sequence, *_), *index = iterator.__reduce__()
-    if not index or not 0 < index[0] <= len(sequence):
+    if type(sequence) not in _SEQUENCE_TYPES:
+        return share  # the length of a class of the program is a method of the program
+    length = _turns_in_all(sequence)
+    if not index or not 0 < index[0] <= length:
         return share  # the sequence has shrunk, or somebody has moved the iterator
-    return float((index[0] - (0 if share is None else 1 - share)) / len(sequence))
+    return float((index[0] - (0 if share is None else 1 - share)) / length)
+
+
+def _turns_in_all(sequence: Any) -> int:
+    if type(sequence) is range:  # `len` knows no numbers above those of C
+        return (sequence[-1] - sequence.start) // sequence.step + 1 if sequence else 0
+    return len(sequence)
 
 
 def _enumerated(iterator: Any, share: _Share) -> _Share:
@@ -82,6 +91,7 @@ def _generated(iterator: Any, share: _Share) -> _Share:
 
 
 _SEQUENCES: tuple[Any, ...] = (range(0), range(2**80), [], ())
+_SEQUENCE_TYPES = frozenset(map(type, _SEQUENCES))
 _OVER_SEQUENCES = tuple(type(iter(sequence)) for sequence in _SEQUENCES)
 _TURNS: dict[type, Callable[[Any, _Share], _Share]] = {
     **dict.fromkeys(_OVER_SEQUENCES, _counted),

@@ -26,9 +26,6 @@
 #include "frame/thread_hook.h"
 #include "frame/worked_time.h"
 
-/* The user's recursion limit must not stop the compilation of a frame deep in a recursion. */
-enum { CALLBACK_RECURSION_ROOM = 2000 };
-
 static Py_ssize_t graph_failures;
 
 /* --- running an entry's code ------------------------------------------------------------------------- */
@@ -119,11 +116,11 @@ static int after_graph_failure(Entry *entry, ThreadHook *hook, PyObject *const *
     PyObject *answer = Py_None;
     if (on_failure != Py_None) {
         PyObject *inputs = tuple_of(slots, entry->ninputs);
-        hook->suspended++;
+        begin_callback(hook);
         answer =
             inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(on_failure, entry, exception, inputs, NULL);
         answer = run_continuations(answer); /* it raises the exception at its place */
-        hook->suspended--;
+        end_callback(hook);
         Py_XDECREF(inputs);
         Py_XDECREF(answer);
     }
@@ -161,19 +158,16 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
 /* --- no entry's guards hold: ask the callback -------------------------------------------------------- */
 
 /* A new reference, or NULL with an exception. The thread has no hook until this returns. */
-static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook,
-                              const FrameState *state)
+static PyObject *ask_callback(PyCodeObject *code, ThreadHook *hook, const FrameState *state)
 {
     const long long away = hook->away_ns, started = worked_ns();
-    hook->suspended++;
-    thread_add_recursion_room(tstate, CALLBACK_RECURSION_ROOM);
+    begin_callback(hook);
     PyObject *callback = Py_NewRef(hook->callback);
     PyObject *snapshot = frame_snapshot(code, state, code_state_failures(code_state(code), hook->key, state));
     PyObject *answer = snapshot == NULL ? NULL : PyObject_CallOneArg(callback, snapshot);
     Py_XDECREF(snapshot);
     Py_DECREF(callback);
-    thread_add_recursion_room(tstate, -CALLBACK_RECURSION_ROOM);
-    hook->suspended--;
+    end_callback(hook);
     const long long elapsed = worked_ns() - started;
     hook->capture_ns += elapsed;
     hook->away_ns = away + elapsed;
@@ -216,7 +210,7 @@ static PyObject *run_checked_answer(PyThreadState *tstate, InterpreterFrame *fra
 static PyObject *ask_and_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     const FrameState state = frame_state(frame);
-    PyObject *answer = ask_callback(tstate, frame_code(frame), hook, &state);
+    PyObject *answer = ask_callback(frame_code(frame), hook, &state);
     if (answer == NULL) {
         return NULL;
     }
@@ -233,7 +227,7 @@ static PyObject *look_up_and_run(PyThreadState *tstate, InterpreterFrame *frame,
                                  CodeState *code_state)
 {
     const FrameState state = frame_state(frame);
-    PyObject *answer = ask_callback(tstate, frame_code(frame), hook, &state);
+    PyObject *answer = ask_callback(frame_code(frame), hook, &state);
     if (answer == NULL) {
         return NULL;
     }
@@ -253,14 +247,14 @@ static int glance_at(PyObject *glance, PyCodeObject *code, InterpreterFrame *fra
 {
     const FrameState state = frame_state(frame);
     const long long started = worked_ns();
-    hook->suspended++;
+    begin_callback(hook);
     Py_INCREF(glance);
     PyObject *snapshot = frame_snapshot(code, &state, PyTuple_New(0));
     PyObject *answer = snapshot == NULL ? NULL : PyObject_CallOneArg(glance, snapshot);
     Py_XDECREF(snapshot);
     Py_XDECREF(answer);
     Py_DECREF(glance);
-    hook->suspended--;
+    end_callback(hook);
     hook->away_ns += worked_ns() - started;
     return answer == NULL ? -1 : 0;
 }

@@ -87,9 +87,9 @@ static int set_kind(CodeState *state, PyObject *answer)
 
 static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
 {
-    hook->suspended++;
+    begin_callback(hook);
     PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
-    hook->suspended--;
+    end_callback(hook);
     return set_kind(state, answer);
 }
 
@@ -159,9 +159,9 @@ enum Forecast { FORECAST_FAILED = -1, FORECAST_NOTHING_KNOWN, FORECAST_PAYS, FOR
 static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const CodeState *state)
 {
     const long long started = worked_ns();
-    hook->suspended++;
+    begin_callback(hook);
     PyObject *answer = PyObject_CallNoArgs(patience->foresee);
-    hook->suspended--;
+    end_callback(hook);
     hook->away_ns += worked_ns() - started;
     if (answer == NULL || answer == Py_None) {
         Py_XDECREF(answer);
@@ -360,12 +360,12 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
         return 0;
     }
     PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
-    hook->suspended++;
+    begin_callback(hook);
     PyObject *answer =
         python == NULL || own == NULL
             ? NULL
             : PyObject_CallFunctionObjArgs(patience->judge, state->code, entry, python, own, NULL);
-    hook->suspended--;
+    end_callback(hook);
     Py_XDECREF(python);
     Py_XDECREF(own);
     if (answer == Py_None) {

@@ -36,6 +36,22 @@ typedef struct {
  * thread's first set_callback. */
 extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec")));
 
+/* The program's recursion limit must not stop a callback deep in a recursion. */
+enum { CALLBACK_RECURSION_ROOM = 2000 };
+
+/* Around each call of a callback: the thread has no hook until it returns, and the callback has room. */
+static inline void begin_callback(ThreadHook *hook)
+{
+    hook->suspended++;
+    thread_add_recursion_room(PyThreadState_Get(), CALLBACK_RECURSION_ROOM);
+}
+
+static inline void end_callback(ThreadHook *hook)
+{
+    thread_add_recursion_room(PyThreadState_Get(), -CALLBACK_RECURSION_ROOM);
+    hook->suspended--;
+}
+
 /* Drops the references of the hook's handover, if it waits for this frame. */
 void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 

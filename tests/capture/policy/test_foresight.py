@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import sys
 import tarfile
@@ -40,6 +41,18 @@ def plain_range(n, found):
 def very_long_range(n, found):
     for _ in range(2**80, 2**80 + n):
         seen(found)
+
+
+class Nameless(list):
+    def __len__(self):
+        raise ValueError("asked by somebody else")
+
+
+def list_of_the_program(n, found):
+    for _ in range(n):
+        for _ in Nameless([1, 2]):
+            seen(found)
+            break
 
 
 def the_list(n, found):
@@ -105,6 +118,7 @@ def with_values_on_the_stack(n, found):
     [
         plain_range,
         very_long_range,
+        list_of_the_program,
         the_list,
         the_tuple,
         enumerated,
@@ -118,6 +132,56 @@ def with_values_on_the_stack(n, found):
 )
 def test_turns_of_a_loop(loop):
     assert alone(loop, 5) == pytest.approx([5 / turn - 1 for turn in range(1, 6)])
+
+
+def test_a_range_that_never_ends():
+    def run(found):
+        for _ in zip(range(2**90), range(0, -(2**80), -1), strict=False):
+            seen(found)
+            break
+
+    (times,) = alone(run)
+    assert times == pytest.approx(2.0**80)
+
+
+DEEP = """
+import torch
+
+def small(x):
+    for _ in range(40):
+        x = x * 1.01 + 1
+    return x
+
+def deep(levels, x):
+    if levels:
+        return deep(levels - 1, x)
+    for _ in range(20):
+        x = small(x)
+    return x
+"""
+
+
+def deepest(block):
+    """How many levels below this the function still runs."""
+    x = torch.ones(10_000)
+    for levels in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit()):
+        names: dict[str, FunctionType] = {}
+        exec(DEEP, names)
+        try:
+            with block():
+                names["deep"](levels, x)
+        except RecursionError:
+            return levels
+    raise AssertionError
+
+
+def test_the_end_of_the_stack_is_where_it_is_without_a_forecast():
+    def run(found):
+        with capture.config.patch(when="hot"):
+            found += [deepest(contextlib.nullcontext), deepest(capture.enable)]
+
+    without, captured = alone(run)
+    assert captured >= without
 
 
 def test_loops_in_loops():
