@@ -36,6 +36,7 @@ from codegen.kernel.errors import UntraceableError
 from codegen.kernel.records import dataclass
 from codegen.trace import autocast
 from codegen.trace.functionalise import Tracked, ViewCall
+from codegen.trace.nodes import is_effect
 from codegen.trace.trace import Trace, trace
 
 
@@ -180,6 +181,8 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
             if found is not None:
                 joint.segments.insert(0, found)
                 live.update(found.edges)
+    if len(segments) > 1:
+        check_effects(joint)
 
 
 def segments_of(joint: Joint, leaves: list[bool]) -> list[Segment]:
@@ -197,15 +200,20 @@ def check_hooks(joint: Joint) -> None:
         raise UntraceableError("a hook on the gradient of a result")
 
 
+def check_effects(joint: Joint) -> None:
+    """Raises where a hook may have an effect: the trace calls it also where a segment ends at its tensor."""
+    steps = (step for segment in joint.segments for step in segment.steps)
+    if joint.trace.recorder.mode.has_hooks and any(map(is_effect, steps)):
+        raise UntraceableError("random numbers or checks in the backward of a graph with hooks")
+
+
 def ends_behind_hooks(joint: Joint) -> list[GradientEdge]:
     """What autograd has to compute, too, where the graph has hooks.
 
     Autograd calls the hooks of a tensor before it takes the gradient there, unless gradients go on behind it.
     But a hook on a slot belongs to the slot's own segment.
     """
-    tensors = joint.trace.recorder.tracked.values()
-    hooked = any(tracked.tensor._backward_hooks for tracked in tensors)
-    return edges_to(joint.inputs) if hooked else []
+    return edges_to(joint.inputs) if joint.trace.recorder.mode.has_hooks else []
 
 
 def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> SegmentGrads | None:

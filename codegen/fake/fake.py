@@ -105,6 +105,7 @@ class FakeMode(FakeTensorMode):
         self.templates: dict[torch.device, dict[str, Any]] = {}
         self.tried: set[Any] = set()  # kinds of calls on symbolic sizes that eager accepts
         self.has_drawn = False  # whether an operator drew random numbers
+        self.has_hooks = False  # whether a graph registered a hook on a gradient
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
         self._avoids_devices: bool = FakeTensorMode.avoid_device_init.fget(self)  # type: ignore[attr-defined]

@@ -10,7 +10,8 @@ When is an operator rewritten, when is it lowered?
 
 * A *function* is replaced where its operators are wrong or slow on fake tensors: its gradient looks at values
   (`own_gradients`), eager checks values inside of it (`value_checks`), it writes to an empty tensor
-  (`circular_padding`), or torch runs another body where numbers are symbols (`symbolic_functions`).
+  (`circular_padding`), the trace has to know of the call (`gradient_hooks`), or torch runs another body where
+  numbers are symbols (`symbolic_functions`).
 * An *operator* is rewritten where lowering fuses it better in pieces: normalisations, losses, activations and
   their backward, resampling, special functions, operators over lists of tensors. The table asks our own
   bodies first (`rows.py`; one file for each technique), then torch's rules (`FROM_TORCH`). We have our own
@@ -36,6 +37,7 @@ from codegen.rewrite import (  # noqa: F401 (each enters its rows)
     activations,
     circular_padding,
     deterministic_fill,
+    gradient_hooks,
     half,
     losses,
     masked,

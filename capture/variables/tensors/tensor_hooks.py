@@ -48,6 +48,7 @@ from capture.variables.torch.hook_reads import function_that_reads_late
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.fake.fake import FakeTensor
 from codegen.kernel.errors import UntraceableError
+from codegen.rewrite import gradient_hooks
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -193,7 +194,8 @@ def _registering(body: subgraph.Body) -> Callable[..., None]:
 
     def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
         # a compiler differentiates a part of the graph at a time: no gradient comes to tensors of other parts
-        tensor.register_hook(lambda grad: None if grad is None else structure.fill(run(grad, *lifted)))
+        hook = lambda grad: None if grad is None else structure.fill(run(grad, *lifted))  # noqa: E731
+        gradient_hooks.register_hook(tensor, hook)
 
     return register_hook
 
