@@ -85,9 +85,7 @@ def native_graph(
                 opened.close(graph)
                 rename_sizes(program, opened.names)
     except refused as error:
-        raise ExportError(
-            f"{whole.name} can't be exported: {type(error).__name__}: {error}{_place(_called(error))}"
-        ) from error
+        raise ExportError(f"{whole.name} can't be exported: {_why(error)}{_place(_called(error))}") from error
     try:
         sizes = opened.sizes(order) if opened else []
         return native_code(whole.name, program, arguments, machine, sizes, cblas), order
@@ -104,6 +102,12 @@ def native_graph(
         ) from None
     except (EmitError, CompilationFailed) as error:
         raise ExportError(f"{whole.name} can't be compiled for {machine.triple}: {error}") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        return f"the result of {error.func} has a size or a number that depends on the values of a tensor"
+    return f"{type(error).__name__}: {error}"
 
 
 def _opened(whole: WholeGraph, mode: FakeMode, stack: ExitStack) -> OpenGraph | None:

@@ -55,6 +55,6 @@ def test_two_ranks(tmp_path, monkeypatch):
     ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in range(RANKS)]
     for expected, given, again, compiled, graphs in ranks:
         torch.testing.assert_close(given, expected)
-        assert all(map(torch.equal, again, given))
+        torch.testing.assert_close(again, given)  # what ran as Python then may be captured now
         assert compiled >= 2 and graphs["loaded"] >= 1
     assert all(map(torch.equal, ranks[0][1][4:], ranks[1][1][4:]))
