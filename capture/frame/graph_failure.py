@@ -23,7 +23,7 @@ import _capture
 import torch
 
 from capture.backends.registry import is_own
-from capture.graph.program_places import FailedNode, at_its_place, failed_node
+from capture.graph.program_places import FailedNode, at_its_place, failed_node, open_autocasts
 from capture.hooks.switch import OFF, switch
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState, put_back
@@ -90,7 +90,7 @@ class FailureHandler:
         broke its contract, or where a hook may have raised it.
         """
         failed = failed_node(error) if self.mutates else None  # first: `put_back` clears the frames
-        put_back(self.modes, error)
+        put_back(self.modes, error, open_autocasts(error))
         refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
         # The hooks of checkpoint raise an error in order to stop.
         from_hook = not refused and frame_filter.saves_through_hooks()
@@ -137,7 +137,7 @@ class FailureHandler:
                 self.forward(*(inputs if copies is None else copies.values))
             except Exception as error:
                 failed = failed_node(error)
-                put_back(self.modes, error)
+                put_back(self.modes, error, open_autocasts(error))
                 return Replay(failed, copies is not None and copies.are_changed())
         return Replay(None, False, raised=False)
 

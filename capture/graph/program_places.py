@@ -107,6 +107,19 @@ def failed_node(error: BaseException) -> FailedNode | None:
     return None if node is None else FailedNode(*node, places, inside)
 
 
+def open_autocasts(error: BaseException) -> int:
+    """How many regions of autocast the graphs in the traceback had entered and not left. As for
+    `failed_node`, the locals tell: code of a graph forgets a region when it leaves it.
+    """
+    count = 0
+    for entry in _entries(error.__traceback__):
+        if _number_of_node(entry) is not None:
+            names = entry.tb_frame.f_locals
+            count += sum(isinstance(value, torch.amp.autocast_mode.autocast) for value in names.values())
+            names.clear()  # see `_module_of`
+    return count
+
+
 def at_its_place(error: BaseException, failed: FailedNode) -> Any:
     """A Continuation that raises the error again."""
     error.__traceback__ = _without_ours(failed.inside)

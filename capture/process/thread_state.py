@@ -78,9 +78,14 @@ def write_modes(modes: dict[str, Any]) -> None:
         nesting = torch.autocast_increment_nesting()
 
 
-def put_back(modes: dict[str, Any], error: BaseException) -> None:
-    """Undo the changes of a graph that raised before its end, which would have undone them."""
-    if read_modes() != modes:
+def put_back(modes: dict[str, Any], error: BaseException, open_autocasts: int) -> None:
+    """Undo the changes of a graph that raised before its end, which would have undone them.
+
+    How deep autocast is nested is no guard of a graph: it differs from call to call.
+    """
+    now = read_modes()
+    modes = {**modes, "autocast_nesting": now["autocast_nesting"] - open_autocasts}
+    if now != modes:
         # Inference mode ends when its guard object dies, and a frame of the graph holds that object.
         traceback.clear_frames(error.__traceback__)
         write_modes(modes)

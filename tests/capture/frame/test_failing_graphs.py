@@ -50,6 +50,32 @@ def test_modes_after_an_error(function, backend):
     assert read_modes() == before
 
 
+def without_autocast(x, i):
+    return (x + 1)[i]
+
+
+def in_nested_autocast(x, i):
+    with torch.autocast("cpu"):
+        y = x @ x
+        with torch.autocast("cpu", enabled=False):
+            return y[i]
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("function", [without_autocast, under_autocast, in_nested_autocast])
+def test_regions_of_autocast_around_the_call_stay_open(function, backend):
+    capture.reset()
+    compiled = capture.compile(function, backend=backend)
+    x = torch.randn(4, 4)
+    compiled(x, torch.tensor([1]))
+    with torch.autocast("cpu", enabled=False), torch.autocast("cpu", enabled=False):
+        before = read_modes()
+        with pytest.raises(IndexError, match="index 9 is out of bounds"):
+            compiled(x, torch.tensor([9]))
+        assert read_modes() == before
+    assert capture.counters["graphs"]["compiled"] == 1
+
+
 def checked_write(x, i, log):
     log.append("before")
     y = x[i] * 2
