@@ -175,7 +175,7 @@ class Loaded:
         )
         if status:
             raise RuntimeError(f"{self.name}: check {status} failed: an index out of range, or an assertion")
-        return _rebuilt(self._result, lambda place: self._view(place, tensors, memories, sizes))
+        return rebuilt(self._result, lambda place: self._view(place, tensors, memories, sizes))
 
     def _parameter(self, spec: _Spec, parameters: Mapping[str, torch.Tensor] | None) -> torch.Tensor:
         if parameters is None or spec.path not in parameters:
@@ -345,13 +345,14 @@ def _equal(left: Any, right: Any) -> bool:
     return bool(left == right) or (left != left and right != right)
 
 
-def _rebuilt(form: Mapping[str, Any], tensor: Callable[[int], Any]) -> Any:
+def rebuilt(form: Mapping[str, Any], tensor: Callable[[int], Any]) -> Any:
+    """A value of that form, with `tensor(i)` in place of tensor number i."""
     ((kind, content),) = form.items()
     if kind == "tensor":
         return tensor(content)
     if kind == "value":
         return content
     if kind == "dict":
-        return {key: _rebuilt(item, tensor) for key, item in content.items()}
-    items = [_rebuilt(item, tensor) for item in content]
+        return {key: rebuilt(item, tensor) for key, item in content.items()}
+    items = [rebuilt(item, tensor) for item in content]
     return items if kind == "list" else tuple(items)

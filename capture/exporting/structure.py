@@ -8,7 +8,7 @@ Out: its tensors in order, each with its path; the form of the value without the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -56,16 +56,3 @@ class Flattened:
             f"{self.what} {path or 'it'} is {shown(value)}: an exported function takes and gives tensors, "
             "numbers and texts, in tuples, lists and dicts with texts as keys"
         )
-
-
-def rebuilt(form: Form, tensor: Callable[[int], Any]) -> Any:
-    """A value of that form, with `tensor(i)` in place of tensor number i."""
-    ((kind, content),) = form.items()
-    if kind == "tensor":
-        return tensor(content)
-    if kind == "value":
-        return content
-    if kind == "dict":
-        return {key: rebuilt(item, tensor) for key, item in content.items()}
-    items = [rebuilt(item, tensor) for item in content]
-    return items if kind == "list" else tuple(items)

@@ -20,10 +20,11 @@ from typing import Any
 import torch
 import torch.fx
 
+from cache.exported import rebuilt
 from capture.backends.settings import make_settings
 from capture.explain import forget_entries
 from capture.exporting.open_sizes import OpenDim, mark, open_dims
-from capture.exporting.structure import Flattened, Form, rebuilt
+from capture.exporting.structure import Flattened, Form
 from capture.hooks import switch
 from capture.hooks.compiled_module import original_of
 from capture.hooks.regions import Region, original_function

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from codegen.export.interface import Interface
 from codegen.export.layout import Layout, bytes_of, scratch_of
 from codegen.export.products import ProductStep
-from codegen.kernel.ir import Binary, Const, Expr, Loop, Stmt, Sym
+from codegen.kernel.ir import Binary, Const, Expr, Sym, extent_of
 from codegen.kernel.program import KernelStep, ViewStep
 
 #: LLVM's instruction for arithmetic of sizes. None is negative.
@@ -118,7 +118,7 @@ class EntryFunction:
             self._fill("sizes", "i64", position, self.number(sizes[name]))
         end = "0"
         if step.kernel.split is not None:
-            end = self.number(_with_sizes(_extent_of(step.kernel.body, step.kernel.split), sizes))
+            end = self.number(_with_sizes(extent_of(step.kernel.body, step.kernel.split), sizes))
         symbol = self.kernels[step.kernel.name]
         status = self.defined(f"call i32 @{symbol}(ptr %buffers, ptr %sizes, i64 0, i64 {end})")
         if self.interface.may_fail:
@@ -179,17 +179,6 @@ class EntryFunction:
                 "}",
             ]
         )
-
-
-def _extent_of(body: list[Stmt], axis: str) -> Expr:
-    """The extent of the loop over that axis."""
-    pending = list(body)
-    while True:
-        statement = pending.pop()
-        if isinstance(statement, Loop):
-            if statement.axis == axis:
-                return statement.extent
-            pending += statement.body
 
 
 def _with_sizes(expr: Expr, sizes: Mapping[str, Expr]) -> Expr:

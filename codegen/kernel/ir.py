@@ -250,6 +250,17 @@ class Kernel:
 # --- expression builders ----------------------------------------------------------------------------------
 
 
+def extent_of(body: list[Stmt], axis: str) -> Expr:
+    """The extent of the loop over that axis."""
+    pending = list(body)
+    while True:
+        statement = pending.pop()
+        if isinstance(statement, Loop):
+            if statement.axis == axis:
+                return statement.extent
+            pending += statement.body
+
+
 def add(left: Expr, right: Expr) -> Expr:
     if isinstance(left, Const) and isinstance(right, Const):
         return Const(left.value + right.value)

@@ -25,7 +25,7 @@ import torch
 
 from codegen.kernel.errors import UnplannableError
 from codegen.kernel.grain import elements_of, grain_of, grain_of_rows, work_of
-from codegen.kernel.ir import Binary, Const, Expr, Loop, Stmt, Sym
+from codegen.kernel.ir import Binary, Const, Expr, Sym, extent_of
 from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 from codegen.kernel.records import dataclass
@@ -163,17 +163,6 @@ def made_by(step: Step) -> list[str]:
     if isinstance(step, ViewStep):
         return [step.output]
     return [name for name in step.outputs if name is not None]
-
-
-def extent_of(body: list[Stmt], axis: str) -> Expr:
-    """The extent of the loop over that axis."""
-    pending = list(body)
-    while True:
-        statement = pending.pop()
-        if isinstance(statement, Loop):
-            if statement.axis == axis:
-                return statement.extent
-            pending += statement.body
 
 
 @dataclass(slots=True)

@@ -157,9 +157,8 @@ static PyObject *stack_item(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"stack_item", stack_item, METH_VARARGS,
-     "stack_item(frame, place) -> what lies at that place of the stack of a frame that runs. The caller "
-     "knows "
-     "that something lies there."},
+     "stack_item(frame, place) -> what lies at that place of the stack of a frame that runs. "
+     "The caller knows that something lies there."},
     {NULL, NULL, 0, NULL},
 };
 

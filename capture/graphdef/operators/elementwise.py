@@ -23,6 +23,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "Ceil": torch.ceil,
     "Cos": torch.cos,
     "Cosh": torch.cosh,
+    "Elu": F.elu,
     "Erf": torch.erf,
     "Erfc": torch.erfc,
     "Exp": torch.exp,
@@ -40,10 +41,12 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "Relu": torch.relu,
     "Round": torch.round,
     "Rsqrt": torch.rsqrt,
+    "Selu": F.selu,
     "Sigmoid": torch.sigmoid,
     "Sign": elements.sign,
     "Sin": torch.sin,
     "Sinh": torch.sinh,
+    "Softsign": F.softsign,
     "Sqrt": torch.sqrt,
     "Square": torch.square,
     "Tan": torch.tan,
@@ -142,18 +145,6 @@ def _relu6(node: Node) -> Value:
     return node.call(torch.clamp, node.tensor(0), 0, 6)
 
 
-@rule("Elu")
-def _elu(node: Node) -> Value:
-    node.count(1)
-    return node.call(F.elu, node.tensor(0))
-
-
-@rule("Selu")
-def _selu(node: Node) -> Value:
-    node.count(1)
-    return node.call(F.selu, node.tensor(0))
-
-
 @rule("LeakyRelu")
 def _leaky_relu(node: Node) -> Value:
     node.count(1)
@@ -165,12 +156,6 @@ def _softplus(node: Node) -> Value:
     """Exact up to 40, where x itself is the answer in each dtype; torch's own limit is 20."""
     node.count(1)
     return node.call(F.softplus, node.tensor(0), 1, 40)
-
-
-@rule("Softsign")
-def _softsign(node: Node) -> Value:
-    node.count(1)
-    return node.call(F.softsign, node.tensor(0))
 
 
 @rule("Softmax")
