@@ -10,6 +10,7 @@ Out: the raw value as it is stored, or `Unresolved`. A function of a class is no
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from types import (
@@ -216,6 +217,8 @@ def safe_repr(value: Any, limit: int = 80) -> str:
         text = type.__repr__(value)
     elif type(value) is tuple and len(value) <= 8:
         text = "(" + ", ".join(safe_repr(item) for item in value) + ("," if len(value) == 1 else "") + ")"
+    elif type(value) is dict and (module := _module_of(value)) is not None:
+        text = f"the globals of {module}"
     elif (length := stored_length(value)) is not None:
         text = f"{type(value).__name__} of length {length}"
     else:
@@ -225,6 +228,16 @@ def safe_repr(value: Any, limit: int = 80) -> str:
 
 
 _MODULE_DICT: Any = vars(ModuleType)["__dict__"]
+
+
+def _module_of(namespace: dict[Any, Any]) -> str | None:
+    """The name of the module that a dict is the namespace of. It is the first thing that a module has."""
+    key, name = next(iter(namespace.items()), (None, None))
+    if type(key) is not str or key != "__name__" or type(name) is not str:
+        return None
+    module = sys.modules.get(name)
+    return name if isinstance_raw(module, ModuleType) and _MODULE_DICT.__get__(module) is namespace else None
+
 
 #: objects that have a name
 _NAMED: tuple[tuple[type, Callable[[Any], str]], ...] = (

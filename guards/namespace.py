@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 UNBOUND: Any = object()  # marks an unbound local where there is no native `_capture.NULL`
+STACK_ITEM = "___stack_"  # and a number: the argument of a resume function that was an item of the stack
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
 from capture.report import pieces
 from codegen.kernel.records import dataclass
+from guards.namespace import STACK_ITEM
 
 #: name of the first argument, if the original keeps it in a cell
 OWNER = "___owner"
@@ -97,10 +98,6 @@ def owner_name(original: CodeType) -> str | None:
     and the prologue deletes it.
     """
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
-
-
-#: the arguments for the stack have this name and a number
-STACK_ITEM = "___stack_"
 
 
 #: a local that another call may have another value of -> if it is a tensor, its dims with other sizes

@@ -37,6 +37,12 @@ HELPERS = {
     "enter_handler": "enter_handler(error) handles an exception: the one that was handled before",
     "leave_handler": "leave_handler(before) ends that",
 }
+#: classes of ours that every text names, and what they do there
+OWN_CLASSES = {
+    "_capture.Continuation": "Continuation(f, arguments) makes the frame go on in f",
+    "capture.frame.graph_failure.FailureHandler": "tells how to go on where the graph could not run",
+    "capture.decompile.conditions.ENDED": "what next() gives where the iterator has ended",
+}
 
 
 def literal(value: Any) -> str | None:
@@ -69,6 +75,7 @@ class Names:
         self.of_program = {text for name, text in self._locals.items() if not name.startswith(OWN_PREFIX)}
         self.objects: dict[str, Any] = {}
         self._of_object: dict[int, str] = {}
+        self._graph = graph
         if graph is not None:
             self._of_object[id(graph)] = self.fresh("graph")
             self.objects[self._of_object[id(graph)]] = graph
@@ -97,6 +104,11 @@ class Names:
             name = self._of_object[id(held)] = self.fresh(_hint(held))
             self.objects[name] = held
         return name
+
+    def meaning(self, name: str) -> str:
+        """What the object of this name is, in a few words."""
+        value = self.objects[name]
+        return "runs the captured operations" if value is self._graph else what_it_is(value)
 
 
 def _hint(value: Any) -> str:
@@ -138,14 +150,21 @@ def what_it_is(value: Any) -> str:
     """A few words on an object, for the head of the text. No code of the program runs."""
     if isinstance(value, types.CodeType):
         return _what_code_is(value)
+    own = OWN_CLASSES.get(_class_name(value if isinstance(value, type) else type(value)))
+    if own is not None:
+        return own
     if isinstance(value, type):
-        return f"class {value.__module__}.{value.__qualname__}"
+        return f"class {_class_name(value)}"
     if isinstance(value, types.ModuleType):
         return f"module {value.__name__}"
     name = getattr(value, "__qualname__", None) if _own_name(value) is not None else None
     if name is not None:
         return f"function {getattr(value, '__module__', None) or 'builtins'}.{name}"
-    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
+    return f"an object of {_class_name(type(value))}"
+
+
+def _class_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _what_code_is(code: types.CodeType) -> str:

@@ -9,6 +9,7 @@ Out: `Decompiled`: Python source, and the objects that its names stand for. Wher
                                       after_0 = print(out_0)  # line 3
                                       return Continuation(rest_of_f, (after_0,))
 
+The source compiles by itself: where the code has free variables, it stands in a function that has them.
 Two things are not as in Python. `except` blocks of the text run outside of the exception's handling, so
 `sys.exc_info()` does not have it there. A local that `# released` names lets go of its object, and so do
 new locals as soon as nothing reads them.
@@ -25,7 +26,7 @@ from capture.bytecode.dialects import dialect
 from capture.decompile import opcodes as _opcodes  # noqa: F401  (fills the table)
 from capture.decompile.expressions import written
 from capture.decompile.flow import Flow
-from capture.decompile.names import HELPERS, Names, what_it_is
+from capture.decompile.names import HELPERS, Names
 from capture.decompile.reader import NotReadable, Shared
 from codegen.kernel.records import dataclass
 
@@ -47,18 +48,26 @@ def decompile(code: types.CodeType, slots: Sequence[str] = (), graph: Any = None
         return Decompiled("\n".join(listing), {}, False)
     count = code.co_argcount + code.co_kwonlyargcount
     arguments = ", ".join(names.local(name) for name in code.co_varnames[:count])
-    nonlocals = ", ".join(names.local(name) for name in code.co_freevars)
-    lines = [
-        *_notes(body, names),
-        f"def {code.co_name if code.co_name.isidentifier() else 'function'}({arguments}):",
-        *([f"    nonlocal {nonlocals}"] if nonlocals else []),
-        *body,
+    name = code.co_name if code.co_name.isidentifier() else "function"
+    function = _enclosed(code, name, names, [f"def {name}({arguments}):", *body])
+    return Decompiled("\n".join([*_notes(body, names), *function]), names.objects, True)
+
+
+def _enclosed(code: types.CodeType, name: str, names: Names, function: list[str]) -> list[str]:
+    """The function, in one that has its free variables."""
+    if not code.co_freevars:
+        return function
+    free = ", ".join(map(names.local, code.co_freevars))
+    inner = [function[0], f"    nonlocal {free}", *function[1:]]
+    return [
+        f"def {names.fresh('enclosing')}({free}):",
+        *(f"    {line}" for line in inner),
+        f"    return {name}",
     ]
-    return Decompiled("\n".join(lines), names.objects, True)
 
 
 def _notes(body: list[str], names: Names) -> list[str]:
     """What the names stand for that the text reads."""
     words = set(re.findall(r"\w+", "\n".join(body)))
-    objects = [f"# {name}: {what_it_is(value)}" for name, value in names.objects.items() if name in words]
+    objects = [f"# {name}: {names.meaning(name)}" for name in names.objects if name in words]
     return objects + [f"# {text}" for name, text in HELPERS.items() if name in words]

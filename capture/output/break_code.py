@@ -29,6 +29,7 @@ from capture.output.python_code import PythonCode
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import NullVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable
+from guards.namespace import STACK_ITEM
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -216,11 +217,11 @@ def _open_locals(
     tx: Translator, kinds: list[str], names: tuple[str, ...], unknown: bool
 ) -> dict[str, frozenset[int]]:
     """The arguments of a resume function that are symbols here, and so differ from call to call."""
-    below = {f"{resume.STACK_ITEM}{i}": value for i, value in enumerate(tx.stack[: len(kinds) - 1])}
+    below = {f"{STACK_ITEM}{i}": value for i, value in enumerate(tx.stack[: len(kinds) - 1])}
     held = {**below, **{name: tx.locals[name] for name in names}}
     opened = {name: dims for name, variable in held.items() if (dims := variable.open_dims()) is not None}
     if unknown:
-        opened[f"{resume.STACK_ITEM}{len(kinds) - 1}"] = frozenset()
+        opened[f"{STACK_ITEM}{len(kinds) - 1}"] = frozenset()
     return opened
 
 

@@ -23,9 +23,9 @@ import torch
 
 from cache.code_table import CodeTable
 from capture.bytecode import resume
-from capture.bytecode.resume import STACK_ITEM
 from capture.policy import marks
 from codegen.kernel.records import dataclass
+from guards.namespace import STACK_ITEM
 from guards.sources import (
     AttrSource,
     ConstantSource,

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 
 from guards.lookup import Unresolved, dict_get, safe_repr
-from guards.namespace import FrameNamespace
+from guards.namespace import STACK_ITEM, FrameNamespace
 from guards.sources.base import Source
 
 
@@ -28,7 +28,9 @@ class LocalSource(Source):
 
     @property
     def text(self) -> str:
-        return self.name
+        """An item of the stack has no name in the program. The text is like no name, so it stays unique."""
+        place = self.name.removeprefix(STACK_ITEM)
+        return self.name if place == self.name else f"stack item {place}"
 
     def resolve(self, frame: FrameNamespace) -> Any:
         if self.name not in frame.locals:

@@ -23,6 +23,7 @@ from capture.variables.containers.sets import SetVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.tensors.tensor import TensorVariable
 from guards.kinds.identity import IdentityGuard
+from guards.namespace import STACK_ITEM
 from guards.sources import ConstantSource, DictItemSource
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ IMPORT = builtins.__import__  # of Python itself; a program may replace it
 @opcode("LOAD_FAST")
 def _load_fast(tx: Translator, instruction: Instruction) -> None:
     name: str = instruction.value
-    if name.startswith("___stack_"):  # a resume function puts the item back on the stack, still lazy
+    if name.startswith(STACK_ITEM):  # a resume function puts the item back on the stack, still lazy
         tx.push(tx.locals[name])
     else:
         tx.push(tx.load_local(name))

@@ -211,12 +211,9 @@ class _Cells(ast.NodeTransformer):
 
 def _of_text(run: Run, code: Any, text: Decompiled, stand_in: Any, names: Any, cells: Any) -> Any:
     tree = _Cells().visit(ast.parse(text.text))
-    outer = ast.parse("def outer(): pass").body[0]
-    assigned = [ast.parse(f"{name} = None").body[0] for name in cells]
-    outer.body = [*assigned, *tree.body]  # type: ignore[attr-defined]
-    module = compile(ast.fix_missing_locations(ast.Module([outer], [])), "<text>", "exec")
-    enclosing = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-    inner = next(c for c in enclosing.co_consts if isinstance(c, types.CodeType))
+    inner = compile(ast.fix_missing_locations(tree), "<text>", "exec")
+    for _ in range(2 if cells else 1):  # with free variables, the function is in one that has them
+        inner = next(c for c in inner.co_consts if isinstance(c, types.CodeType))
     namespace = {**names, "cells": cells, "enter_with": _enter_with}
     namespace["with_cells"] = lambda f, cells: Function(run, object.__getattribute__(f, "code"), len(cells))
     for name, value in text.objects.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import types
@@ -42,7 +41,7 @@ NOT_RUN = ("enter_handler", "lasti_of", "exit_with")
 
 
 def check(code: types.CodeType, text: Decompiled) -> None:
-    ast.parse(text.text)
+    compile(text.text, "<text>", "exec")
     if any(name in text.text for name in NOT_RUN):
         return
     for decisions in (0b0000, 0b1111, 0b0101, 0b0010):
@@ -102,6 +101,7 @@ def broken(x, show):
     tmp_2 = Size(tmp_1)
     after_0 = show('in between', tmp_2)  # line {line + 2}
     return Continuation(rest_of_broken, (after_0, x, out_0))""")
+    assert texts[0].startswith("# graph: runs the captured operations\n")
     assert f"    if out_0:  # line {line + 3}\n        return Continuation(rest_of_broken, " in texts[1]
     assert f"# rest_of_broken: the rest of broken, from line {line + 4} on" in texts[1]
 
@@ -116,6 +116,27 @@ def test_names_of_the_program_stay_free(rewritten: Rewritten) -> None:
     code, text = rewritten[0]
     assert "def graph(out_0, Continuation" in text.text and "return Continuation_2(" in text.text
     check(code, text)
+
+
+def test_free_variables_are_those_of_a_function_around(rewritten: Rewritten) -> None:
+    def counts(x: torch.Tensor) -> Any:
+        count = 0
+
+        def add(y: torch.Tensor) -> torch.Tensor:
+            nonlocal count
+            count += 1
+            return y + count
+
+        show(add(x).sum().item())
+        return add(x), count
+
+    run(counts, torch.ones(2))
+    of_rest = [text.text for code, text in rewritten if code.co_freevars]
+    assert of_rest
+    for text in of_rest:
+        namespace: dict[str, Any] = {}
+        exec(text, namespace)
+        assert namespace["enclosing"](1).__name__ == "counts"
 
 
 def test_code_with_a_loop_is_shown_as_bytecode() -> None:
