@@ -22,6 +22,7 @@ CAPTURE_WEAK int init_patience(PyObject *module);
 CAPTURE_WEAK int init_hooked_function(PyObject *module);
 CAPTURE_WEAK int init_converted_inputs(PyObject *module);
 CAPTURE_WEAK int init_tensor_access(PyObject *module);
+CAPTURE_WEAK int init_fake_dispatch(PyObject *module);
 CAPTURE_WEAK int init_guard_program(PyObject *module);
 CAPTURE_WEAK int init_compiled_graph(PyObject *module);
 CAPTURE_WEAK int init_plan_template(PyObject *module);

@@ -14,6 +14,7 @@ static int init_parts(PyObject *module)
 {
     const Part parts[] = {
         {"tensor_access", init_tensor_access},
+        {"fake_dispatch", init_fake_dispatch},
         {"guard_program", init_guard_program},
         {"compiled_graph", init_compiled_graph},
         {"plan_template", init_plan_template},

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -92,6 +94,14 @@ def compiles_every_graph() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codegen.stored.compile_graph.enabled", False)
         yield
+
+
+@pytest.fixture(autouse=True)
+def draws_the_same_numbers() -> None:
+    """Whatever ran before it in its process, and alone."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

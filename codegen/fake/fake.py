@@ -25,6 +25,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+import _capture
 import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import (
@@ -53,7 +54,6 @@ aten = torch.ops.aten
 META = torch.device("meta")
 CPU = torch.device("cpu")
 ON_CPU = (None, CPU, "cpu")
-DEVICE = torch.ops.prim.device.default
 
 
 class SymbolicRules(Protocol):
@@ -72,6 +72,16 @@ class SymbolicRules(Protocol):
     def with_unbacked_sizes(
         self, mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any: ...
+
+
+def device_in_c(dispatch: Callable[..., Any], owner: str | None = None) -> Any:
+    """`dispatch` as `__torch_dispatch__` of a mode that sees fake tensors, without `prim.device`.
+
+    autograd asks for the device at each of its steps, inside of functions that end the process where Python
+    raises (an interrupt, no memory). C answers, and no function of ours runs there.
+    `owner`: the attribute that holds the `FakeMode`.
+    """
+    return _capture.FakeDispatch(torch.ops.prim.device.default, META, dispatch, owner)
 
 
 class FakeMode(FakeTensorMode):
@@ -127,11 +137,9 @@ class FakeMode(FakeTensorMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # the decorator that this switches off imports torch._dynamo at its first call
 
-    def __torch_dispatch__(  # type: ignore[override]
+    def run_operator(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func is DEVICE:  # autograd asks for it at each of its steps
-            return self.device_of(args[0])
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
         self.has_drawn |= draws(func)
@@ -146,6 +154,8 @@ class FakeMode(FakeTensorMode):
             remember_values(func, args, kwargs or {}, result)
         return result
 
+    __torch_dispatch__ = device_in_c(run_operator)
+
     def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The meta kernel's own results: plain tensors on the meta device, or the arguments themselves."""
         was_inside = self.in_kernel_invocation
@@ -159,9 +169,6 @@ class FakeMode(FakeTensorMode):
                 return func(*args, **kwargs)
             finally:
                 self.in_kernel_invocation = was_inside
-
-    def device_of(self, fake: FakeTensor) -> torch.device:
-        return META if self.in_kernel_invocation else fake._fake_device
 
     def new(self, spec: Spec, device: torch.device) -> FakeTensor:
         with torch._C._DisableTorchDispatch():

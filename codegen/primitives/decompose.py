@@ -23,7 +23,7 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.fake.fake import DEVICE, FakeMode, run_rule
+from codegen.fake.fake import FakeMode, device_in_c, run_rule
 from codegen.kernel.fx_graph import Graph
 from codegen.primitives.references import REFERENCES
 from codegen.trace.behaviour import CONSTANTS, behaviour_of
@@ -126,12 +126,10 @@ class Decomposition(TorchDispatchMode):
 
         return pytree.tree_map(copy, result)
 
-    def __torch_dispatch__(
+    def run_operator(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func is DEVICE:
-            return self.mode.device_of(args[0])
         if func in CONSTANTS and id(args[0]) not in self.nodes:
             return self.constant(func, args)
         if behaviour_of(func).handle == "query":
@@ -151,6 +149,8 @@ class Decomposition(TorchDispatchMode):
             return self.record(func, args, kwargs, f"its reference raises {type(error).__name__}: {error}")
         finally:
             self.running.pop()
+
+    __torch_dispatch__ = device_in_c(run_operator, "mode")
 
     def reference(self, func: OpOverload) -> tuple[Callable[..., Any] | None, str]:
         """What computes the operator by simpler ones; or None, and why there is no such function."""

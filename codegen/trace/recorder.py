@@ -17,7 +17,7 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.fake.fake import DEVICE, FakeMode, FakeTensor, run_rule
+from codegen.fake.fake import FakeMode, FakeTensor, device_in_c, run_rule
 from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.table import SHAPE_RULES
@@ -145,11 +145,9 @@ class Recorder(TorchDispatchMode):
 
     # --- calls
 
-    def __torch_dispatch__(
+    def run_operator(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func is DEVICE:  # autograd asks for it at each of its steps
-            return self.mode.device_of(args[0])
         if not isinstance(func, OpOverload):
             raise UntraceableError(f"a call of {func}, which is not an ATen operator")
         if self.under_autocast and func in CASTS_INSIDE:
@@ -164,6 +162,8 @@ class Recorder(TorchDispatchMode):
         if can_be_known(result, args):
             remember_values(func, args, kwargs or {}, result)
         return result
+
+    __torch_dispatch__ = device_in_c(run_operator, "mode")
 
     def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
         """Tensors that autograd knows to be zero (the derivative of `sign`), and products with them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from typing import Any
@@ -53,6 +54,27 @@ def layouts() -> dict[str, torch.Tensor]:
         "int_zero_dim": torch.tensor(3),
         "half": torch.randn(4, 5).to(torch.bfloat16),
     }
+
+
+def test_no_function_of_ours_runs_where_torch_asks_for_the_device():
+    """torch ends the process where one raises there."""
+    mode = fake_mode()
+    fake = to_fake(mode, torch.randn(3))
+    called: list[str] = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_filename)
+
+    with mode:
+        sys.setprofile(note)
+        device = torch.Tensor.device.__get__(fake)
+        mode.in_kernel_invocation = True
+        inside = torch.Tensor.device.__get__(fake)
+        mode.in_kernel_invocation = False
+        sys.setprofile(None)
+    assert (device, inside) == (torch.device("cpu"), torch.device("meta"))
+    assert [name for name in called if os.sep + "torch" + os.sep not in name] == []
 
 
 UNARY = {
