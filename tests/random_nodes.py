@@ -26,7 +26,6 @@ OPERATIONS = [
 ]  # fmt: skip
 WRITES = ["{a}.mul_(0.5)", "{a}.add_({b})", "{a}.sigmoid_()", "{a}[0] = {b}[1]"]
 STARTS = ["backward", "backward", "inputs", "grad", "second"]
-PARTIAL = ("inputs", "grad")  # they ask for some gradients only
 
 Step = tuple[Any, ...]
 Log = list[tuple[Any, ...]]
@@ -71,13 +70,9 @@ class RandomNodes:
             likely = {"hook": 0.5, "scale": 0.15, "retain": 0.3}
             found += [(name, i) for name, chance in likely.items() if choice.random() < chance]
         choice.shuffle(found)
-        is_freed = False
         for _ in range(choice.randrange(1, 4)):
             used = choice.sample(range(count), choice.randrange(1, count + 1))
             kind, retain = choice.choice(STARTS), choice.random() < 0.5
-            if kind in PARTIAL:  # it does not free, and needs what was not freed (docs/limits.md)
-                kind, retain = ("backward", retain) if is_freed else (kind, True)
-            is_freed = is_freed or not retain
             found.append((kind, used, retain, choice.randrange(count)))
             if choice.random() < 0.2:
                 found.append(("write", choice.randrange(count)))

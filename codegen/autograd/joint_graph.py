@@ -46,6 +46,7 @@ class SegmentGrads:
 
     For each of these slots its place, its tangent, and the number of the result that is there (or None). For
     each edge along which a gradient goes: its number in the segment, where it leads, and the gradient.
+    `steps`: what was traced, and for each node the segment's edges that its step of autograd leads to (bits).
     """
 
     number: int
@@ -56,7 +57,7 @@ class SegmentGrads:
     edge_numbers: list[int]
     edges: list[Place]
     grads: list[fx.Node]
-    steps: list[fx.Node]  # what was traced for it
+    steps: dict[fx.Node, int]
 
 
 @dataclass(slots=True)
@@ -225,10 +226,11 @@ def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> S
     values = tangents_of(segment, slots, joint.results, recorder.mode)
     names = (f"tangent_{number}_{i}" for i in slots)
     tangents = [recorder.placeholder(name, value) for name, value in zip(names, values)]
-    first = len(recorder.graph.nodes)
+    recorder.steps = {}
     with recorder, autocast.switched(False):
         wanted = [*edges_to(segment.edges), *ends_behind_hooks(joint)]
         grads = run_autograd(edges_to(segment.slots[i] for i in slots), values, wanted)
+    steps, recorder.steps = recorder.steps, None
     grads = grads[: len(segment.edges)]
     edges = [i for i, grad in enumerate(grads) if grad is not None]
     return SegmentGrads(
@@ -240,7 +242,7 @@ def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> S
         edge_numbers=edges,
         edges=[segment.edges[i] for i in edges],
         grads=[recorder.node_of(grads[i]) for i in edges],
-        steps=list(recorder.graph.nodes)[first:],
+        steps={node: segment.ways.get(step, 0) for node, step in steps.items()},
     )
 
 

@@ -23,7 +23,7 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
-from codegen.autograd.partial_backward import Partials, sent_of
+from codegen.autograd.partial_backward import Partials, set_of
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
 from codegen.kernel.watching import not_for_torch_compile
@@ -77,15 +77,15 @@ class Order:
         self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> Sequence[Any]:
         """`saved`: the tensors that the forward saved, then the tangents of the earlier orders."""
-        sent = sent_of(tangents)
+        have = set_of(saved), set_of(tangents)
         whole = zeros_for(tangents, self.layouts)
         if not all(map(_capture.is_plain, whole)):  # such as the batches of `is_grads_batched`
             return call_by_call(self.graph, (*saved, *whole))
         with torch.no_grad():
-            if sent == (1 << len(whole)) - 1:
+            if have[1] == (1 << len(whole)) - 1:
                 grads = self.compile()(*saved, *whole)
             else:
-                grads = self.with_zeros(self.partials.run(sent, saved, tangents), edges)
+                grads = self.with_zeros(self.partials.run(have, saved, tangents), edges)
         return self.next.join(grads, saved, whole, edges) if torch.is_grad_enabled() else grads
 
     def with_zeros(self, grads: Sequence[Any], edges: Sequence[torch.Tensor]) -> list[Any]:

@@ -1,13 +1,13 @@
-"""The backward of a segment where only some of its slots have a gradient.
+"""The backward of a segment where only some of its slots have a gradient, or saved values are missing.
 
 In:  the backward's graph: (saved, tangents) -> gradients.
 Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`: the backward without the
-     nodes that lead only to missing tangents. `Partials`: those of one backward, compiled when they are first
-     needed.
+     nodes that lead only to missing tangents, and without the gradients that need missing saved values.
+     `Partials`: those of one backward, compiled when they are first needed.
 
     a, b = torch.var_mean(x);  a.backward()     one node of autograd's graph, and one of its two gradients
 
-A set of tangents is an int with one bit for each: the first is 1, the second is 2.
+A set of values is an int with one bit for each: the first is 1, the second is 2.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from codegen.kernel.watching import unwatched
 from codegen.launch.compiled import CompiledGraph
 from codegen.trace.nodes import drop_unused
 
+Have = tuple[int, int]  # the saved values that are there, and the tangents
+
 
 class Tangents:
     def __init__(self, graph: fx.Graph, count: int) -> None:
@@ -48,16 +50,21 @@ class Tangents:
 
 
 class Partial:
-    """The backward for the tangents `sent`.
+    """The backward for the saved values and tangents in `have`.
 
     `graph` takes the saved values at the positions `saved`, the sent tangents, and zeros like each of
     `zeros`. Steps need zeros where they combine a sent tangent with a missing one, and are not plain
     additions.
     """
 
-    def __init__(self, tangents: Tangents, sent: int) -> None:
+    def __init__(self, tangents: Tangents, have: Have) -> None:
         source = tangents.graph
+        saved, sent = have
         self.absent = {node for node, of in tangents.of.items() if of and not of & sent}
+        self.lost = {node for place, node in enumerate(tangents.saved) if not saved >> place & 1}
+        for node in source.nodes:
+            if not self.lost.isdisjoint(node.all_input_nodes):
+                self.lost.add(node)
         steps = [node for node in source.nodes if self.is_step(node)]
         same = {node: addend for node in steps if (addend := self.only_addend(node)) is not None}
         lacking = [item for node in steps if node not in same for item in node.all_input_nodes]
@@ -70,7 +77,7 @@ class Partial:
         for node in steps:
             copies[node] = copies[same[node]] if node in same else graph.node_copy(node, copies.__getitem__)
         results: Any = source.output_node().args[0]
-        graph.output(tuple(None if item is None or item in self.absent else copies[item] for item in results))
+        graph.output(tuple(None if item is None or self.is_out(item) else copies[item] for item in results))
         drop_unused(graph)
         self.saved = [place for place, node in enumerate(tangents.saved) if copies[node].users]
         for node in tangents.saved:
@@ -79,7 +86,10 @@ class Partial:
         self.zeros = [node.meta["val"] for node in zeros]
 
     def is_step(self, node: fx.Node) -> bool:
-        return node.op in ("call_function", "get_attr") and node not in self.absent
+        return node.op in ("call_function", "get_attr") and not self.is_out(node)
+
+    def is_out(self, node: fx.Node) -> bool:
+        return node in self.absent or node in self.lost
 
     def only_addend(self, node: fx.Node) -> fx.Node | None:
         """The other addend, where `node` adds a missing value to it."""
@@ -100,7 +110,7 @@ class Partial:
 
 
 class Partials:
-    """The backwards for sets of sent tangents."""
+    """The backwards for sets of saved values and sent tangents."""
 
     def __init__(
         self,
@@ -116,39 +126,39 @@ class Partials:
         self.count = count
         self.make = make
         self.by_calls = by_calls
-        self.most = 8  # sets of sent tangents for which a backward is compiled
+        self.most = 8  # sets for which a backward is compiled
         self.lock = threading.Lock()
-        self.graphs: dict[int, Partial] = {}
-        self.compiled: dict[int, CompiledGraph] = {}
+        self.graphs: dict[Have, Partial] = {}
+        self.compiled: dict[Have, CompiledGraph] = {}
 
-    def run(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        partial = self.of(sent)
+    def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        partial = self.of(have)
         given = partial.arguments(saved, tangents)
-        graph = self.compiled_of(sent, partial)
+        graph = self.compiled_of(have, partial)
         if graph is None or not all(map(_capture.is_plain, given)):
             return self.by_calls(partial.graph, given)
         grads: tuple[Any, ...] = graph(*given)
         return grads
 
-    def run_by_calls(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        partial = self.of(sent)
+    def run_by_calls(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        partial = self.of(have)
         return self.by_calls(partial.graph, partial.arguments(saved, tangents))
 
-    def of(self, sent: int) -> Partial:
+    def of(self, have: Have) -> Partial:
         with self.lock:
-            if sent not in self.graphs:
+            if have not in self.graphs:
                 with unwatched():
-                    self.graphs[sent] = Partial(Tangents(self.whole(), self.count), sent)
-            return self.graphs[sent]
+                    self.graphs[have] = Partial(Tangents(self.whole(), self.count), have)
+            return self.graphs[have]
 
-    def compiled_of(self, sent: int, partial: Partial) -> CompiledGraph | None:
-        """The compiled backward for these tangents; None (operator by operator) after many combinations."""
+    def compiled_of(self, have: Have, partial: Partial) -> CompiledGraph | None:
+        """The compiled backward for these values; None (operator by operator) after many combinations."""
         with self.lock:
-            if sent not in self.compiled and len(self.compiled) < self.most:
-                self.compiled[sent] = self.make(partial.graph)
-            return self.compiled.get(sent)
+            if have not in self.compiled and len(self.compiled) < self.most:
+                self.compiled[have] = self.make(partial.graph)
+            return self.compiled.get(have)
 
 
-def sent_of(tangents: Sequence[Any]) -> int:
-    """The set of the tangents that are there."""
-    return sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
+def set_of(values: Sequence[Any]) -> int:
+    """The set of the values that are there."""
+    return sum(1 << number for number, value in enumerate(values) if value is not None)

@@ -15,7 +15,7 @@ eager would not save this input, so the user may have written to it in between.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -36,8 +36,8 @@ class BackwardPart:
     It takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward returns)
     and a tangent for each slot. It returns a gradient for each edge. `slots`: for each slot the result that
     is there, or None. `edges`: below the number of inputs an input, above it a slot, counted through all
-    parts. `number`, `slot_numbers`, `edge_numbers`: its segment, and which of the segment's slots and edges
-    it has.
+    parts. `needed_by`: for each saved value the edges whose gradients need it, as bits. `number`,
+    `slot_numbers`, `edge_numbers`: its segment, and which of the segment's slots and edges it has.
     """
 
     graph: fx.Graph
@@ -46,6 +46,7 @@ class BackwardPart:
     saved_results: list[int]
     slots: list[int | None]
     edges: list[int]
+    needed_by: list[int]
     tangent_values: list[torch.Tensor]
     number: int
     slot_numbers: list[int]
@@ -164,11 +165,49 @@ def part_of(joint: Joint, choice: Choice, numbering: Numbering) -> BackwardPart:
         saved_results=[numbering.given[node] for node in computed],
         slots=source.results,
         edges=[numbering.edges[place] for place in source.edges],
+        needed_by=needed_by(source, [*inputs, *computed]),
         tangent_values=[node.meta["val"] for node in source.tangents],
         number=source.number,
         slot_numbers=source.slots,
         edge_numbers=source.edge_numbers,
     )
+
+
+def needed_by(source: SegmentGrads, saved: list[fx.Node]) -> list[int]:
+    """For each saved value, the edges whose gradients need it, or that lie behind a step which reads it.
+
+    Eager's operation checks all that it saved. A value that no gradient is computed from is for all edges.
+    """
+    needs = dict.fromkeys(source.grads, 0)
+    for number, grad in zip(source.edge_numbers, source.grads, strict=True):
+        needs[grad] |= 1 << number
+    every = (1 << max(source.edge_numbers, default=0) + 1) - 1
+    order = sorted(closure((*source.grads, *filter(is_effect, source.steps)), saved))
+    incoming = set(source.tangents)  # and what is computed from them: a step does not save its gradients
+    for node in order:
+        if not incoming.isdisjoint(node.all_input_nodes):
+            incoming.add(node)
+    for node in reversed(order):
+        own = every if is_effect(node) else needs.get(node, 0)
+        for item in node.all_input_nodes:
+            read = 0 if item in incoming else source.steps.get(node, 0)
+            needs[item] = needs.get(item, 0) | own | read
+    found = [needs.get(node) or every for node in saved]
+    places = list(enumerate(source.edge_numbers))
+    if all(place == number for place, number in places):
+        return found
+    return [sum((bits >> number & 1) << place for place, number in places) for bits in found]
+
+
+def closure(nodes: Iterable[fx.Node], given: list[fx.Node]) -> set[fx.Node]:
+    """`nodes`, and what they are computed from, up to the values that are given."""
+    stop, found, pending = set(given), set[fx.Node](), [*nodes]
+    while pending:
+        node = pending.pop()
+        if node not in found and node not in stop:
+            found.add(node)
+            pending += node.all_input_nodes
+    return found
 
 
 def positions(nodes: list[fx.Node]) -> dict[fx.Node, int]:

@@ -24,8 +24,9 @@ except ImportError:
 
 from codegen.autograd.derivatives import DerivativeRecipe, backward_for
 from codegen.autograd.orders import NextOrder, call_by_call, zeros_for
-from codegen.autograd.partial_backward import Partials, sent_of
+from codegen.autograd.partial_backward import Have, Partials, set_of
 from codegen.autograd.partition import BackwardPart
+from codegen.autograd.training import native_segment
 from codegen.kernel.watching import not_for_torch_compile
 from codegen.launch.compiled import CompiledGraph
 
@@ -51,17 +52,9 @@ class SegmentBackward:
         self.strides: list[tuple[int, ...]] = []
         #: is called when `native.backward` has been compiled
         self.on_compiled: Callable[[SegmentBackward], None] = lambda segment: None
-        self.all_sent = (1 << len(part.slots)) - 1
+        self.have_all: Have = (1 << len(part.needed_by)) - 1, (1 << len(part.slots)) - 1
         self.apart = saved_apart(part, later)
-        self.native = _capture.Segment(
-            self.run,
-            slots=tuple(-1 if result is None else result for result in part.slots),
-            stand_ins=tuple(self.stand_ins),
-            saved_arguments=tuple(part.saved_inputs),
-            saved_results=tuple(part.saved_results),
-            kept_apart=tuple(map(int, self.apart)),
-            edges=tuple(part.edges),
-        )
+        self.native = native_segment(self)
 
     @functools.cached_property
     def stand_ins(self) -> list[torch.Tensor | None]:
@@ -109,32 +102,33 @@ class SegmentBackward:
     ) -> tuple[Any, ...]:
         """The gradients for all edges.
 
-        Autograd comes here the first time, under create_graph, where tangents are missing (None), and where
-        they are not plain tensors. `edges`: under create_graph, tensors that stand for the places where the
-        edges lead in autograd's graph.
+        Autograd comes here the first time, under create_graph, where tangents or saved values are missing
+        (None), and where tangents are not plain tensors. A saved value is missing where it was written or
+        freed, and the gradients that are asked for do not need it. `edges`: under create_graph, tensors that
+        stand for the places where the edges lead in autograd's graph.
         """
-        sent = sent_of(tangents)
+        have = set_of(saved), set_of(tangents)
         if not all(_capture.is_plain(tangent) for tangent in tangents if tangent is not None):
-            return self.run_by_calls(sent, saved, tangents)
+            return self.run_by_calls(have, saved, tangents)
         with torch.no_grad():
-            grads = self.grads(sent, saved, tangents)
+            grads = self.grads(have, saved, tangents)
         if not torch.is_grad_enabled():
             return grads
         return tuple(self.next.join(grads, saved, zeros_for(tangents, self.tangent_layouts), edges))
 
-    def grads(self, sent: int, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    def grads(self, have: Have, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
         grads: tuple[Any, ...]
-        if not sent:
+        if not have[1]:
             return (None,) * len(self.part.edges)
-        if sent == self.all_sent:
+        if have == self.have_all:
             grads = self.compiled_backward(tangents)(*saved, *tangents)
             return grads
-        return self.partials.run(sent, saved, tangents)
+        return self.partials.run(have, saved, tangents)
 
-    def run_by_calls(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        if sent == self.all_sent:
+    def run_by_calls(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        if have == self.have_all:
             return call_by_call(self.by_calls, (*saved, *tangents))
-        return self.partials.run_by_calls(sent, saved, tangents)
+        return self.partials.run_by_calls(have, saved, tangents)
 
     def compiled(self) -> list[CompiledGraph]:
         """What is compiled by now."""

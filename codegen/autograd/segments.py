@@ -39,12 +39,14 @@ LEAF = "torch::autograd::AccumulateGrad"  # the step that adds to `tensor.grad`
 class Segment:
     """`results`: for each slot, the number of the result that is there, or None.
 
-    `edges`: where the gradients go; `slots` of other segments, and places of inputs.
+    `edges`: where the gradients go; `slots` of other segments, and places of inputs. `ways`: for each of its
+    steps the edges that it leads to, one bit for each.
     """
 
     slots: list[Place] = field(default_factory=list)
     results: list[int | None] = field(default_factory=list)
     edges: list[Place] = field(default_factory=list)
+    ways: dict[Step, int] = field(default_factory=dict)
 
     def result_places(self) -> list[Place]:
         return [place for place, result in zip(self.slots, self.results) if result is not None]
@@ -87,7 +89,17 @@ def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Se
                 segment.edges.append(place)
                 if place[0] in order:
                     add_slot(segments.setdefault(reach[place[0]], Segment()), place, None)
+    for step in reversed(order):
+        find_ways(segments[reach[step]], step, order[step])
     return producers_first(list(segments.values()))
+
+
+def find_ways(segment: Segment, step: Step, following: list[Place]) -> None:
+    """The steps that `step` leads to come first."""
+    segment.ways[step] = 0
+    for place in following:
+        inner = segment.ways.get(place[0])
+        segment.ways[step] |= 1 << segment.edges.index(place) if inner is None else inner
 
 
 def add_slot(segment: Segment, place: Place, result: int | None) -> None:

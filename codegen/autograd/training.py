@@ -167,6 +167,22 @@ class ViewsGraph:
         return getattr(self.forward, name)
 
 
+def native_segment(segment: Segment) -> Any:
+    """What the nodes of autograd's graph see of a segment."""
+    part = segment.part
+    row = (len(part.edges) + 7) // 8
+    return _capture.Segment(
+        segment.run,
+        slots=tuple(-1 if result is None else result for result in part.slots),
+        stand_ins=tuple(segment.stand_ins),
+        saved_arguments=tuple(part.saved_inputs),
+        saved_results=tuple(part.saved_results),
+        kept_apart=tuple(map(int, segment.apart)),
+        edges=tuple(part.edges),
+        needed_by=b"".join(edges.to_bytes(row, "little") for edges in part.needed_by),
+    )
+
+
 def make_function(parts: Sizes, forward: CompiledGraph, segments: Sequence[Segment]) -> Any:
     """The graph's forward as a function that autograd knows.
 

@@ -156,6 +156,7 @@ def segment_data(part: Any, later: Any, templates: list[Any], writer: Writer, st
         "edges": list(part.edges),
         "saved_inputs": list(part.saved_inputs),
         "saved_results": list(part.saved_results),
+        "needed_by": [f"{edges:x}" for edges in part.needed_by],
         "apart": list(saved_apart(part, later)),
         "tangents": [
             [list(map(expression_data, value.shape)), writer.write(value.dtype)]

@@ -21,7 +21,7 @@ import _capture
 import torch
 
 from codegen.autograd.replay import Replay
-from codegen.autograd.training import TrainingGraph, ViewsGraph
+from codegen.autograd.training import TrainingGraph, ViewsGraph, native_segment
 from codegen.kernel.records import dataclass
 from codegen.launch.compiled import CompiledGraph
 from codegen.stored.names import NotStored
@@ -47,6 +47,7 @@ class Part:
     edges: list[int]
     saved_inputs: list[int]
     saved_results: list[int]
+    needed_by: list[int]
 
 
 class Backward:
@@ -73,7 +74,8 @@ class Backward:
 
 
 def part_of(part: Any) -> Part:
-    return Part(*([*items] for items in (part.slots, part.edges, part.saved_inputs, part.saved_results)))
+    lists = part.slots, part.edges, part.saved_inputs, part.saved_results, part.needed_by
+    return Part(*map(list, lists))
 
 
 class StoredSegment:
@@ -82,7 +84,8 @@ class StoredSegment:
     def __init__(self, number: int, data: dict[str, Any], reader: Reader, whole: Backward) -> None:
         self.number = number
         self.whole = whole
-        self.part = Part(data["slots"], data["edges"], data["saved_inputs"], data["saved_results"])
+        lists = data["slots"], data["edges"], data["saved_inputs"], data["saved_results"]
+        self.part = Part(*lists, [int(edges, 16) for edges in data["needed_by"]])
         self.apart: list[bool] = data["apart"]
         self.tangents = [(torch.Size(shape), reader.read(dtype)) for shape, dtype in data["tangents"]]
         self.stand_ins = [
@@ -98,20 +101,13 @@ class StoredSegment:
             self.strides = [tuple(each) for each in strides]
             self.backward = functools.partial(plan_of, plan, reader, self.after_failed_check)
         self.on_compiled: Callable[[Any], None] = lambda segment: None
-        self.native = _capture.Segment(
-            self.run,
-            slots=tuple(-1 if result is None else result for result in self.part.slots),
-            stand_ins=tuple(self.stand_ins),
-            saved_arguments=tuple(self.part.saved_inputs),
-            saved_results=tuple(self.part.saved_results),
-            kept_apart=tuple(map(int, self.apart)),
-            edges=tuple(self.part.edges),
-        )
+        self.native = native_segment(self)
 
     def run(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
         ordinary = all(tangent is not None and _capture.is_plain(tangent) for tangent in tangents)
+        ordinary = ordinary and all(value is not None for value in saved)
         if self.native.backward is None and self.backward is not None and ordinary and self.fits(tangents):
             self.native.backward, self.backward = self.backward(), None
         if self.native.backward is not None and ordinary and not torch.is_grad_enabled():
@@ -188,6 +184,7 @@ def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
         "edges": list(part.edges),
         "saved_inputs": list(part.saved_inputs),
         "saved_results": list(part.saved_results),
+        "needed_by": [f"{edges:x}" for edges in part.needed_by],  # long numbers
         "apart": list(segment.apart),
         "tangents": [[list(shape), writer.write(dtype)] for shape, dtype in layouts],
         "backward": None if backward is None else backward_data(segment, writer, store),

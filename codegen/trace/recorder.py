@@ -74,6 +74,8 @@ class Recorder(TorchDispatchMode):
         #: the node of the module that is called now, and by node of the graph: the call that made it
         self.caller: fx.Node | None = None
         self.sources: dict[fx.Node, fx.Node | None] = {}
+        #: while a backward is traced, by node of the graph: the step of autograd's graph that made it
+        self.steps: dict[fx.Node, Any] | None = None
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -134,6 +136,8 @@ class Recorder(TorchDispatchMode):
             args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
         node = self.graph.create_node("call_function", func, args, kwargs)
         self.sources[node] = self.caller
+        if self.steps is not None:
+            self.steps[node] = torch._C._current_autograd_node()
         self.set_value(node, value)
         self.origins.mark(node)
         return node

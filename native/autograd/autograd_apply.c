@@ -24,6 +24,10 @@ static void unlock(pthread_mutex_t **mutex)
 {
     pthread_mutex_unlock(*mutex);
 }
+static void free_flags(bool **flags)
+{
+    free(*flags);
+}
 static void release_gil(PyGILState_STATE *state)
 {
     PyGILState_Release(*state);
@@ -107,14 +111,36 @@ static Node *new_reference(Node *node)
     return node;
 }
 
+/* Was the tensor freed, or written since? Then `unpack` throws. */
+static bool is_gone(const char *saved)
+{
+    const char *tensor = *(TensorPointer *)saved;
+    if (tensor == no_tensor) {
+        return true;
+    }
+    const char *counter = TENSOR_FIELD(tensor, tensor_offsets.version_counter, char *);
+    if (counter == NULL) { /* an inference tensor */
+        return false;
+    }
+    uint32_t version =
+        __atomic_load_n(&TENSOR_FIELD(counter, tensor_offsets.version_value, uint32_t), __ATOMIC_RELAXED);
+    return version != TENSOR_FIELD(saved, saved_version_offset, uint32_t);
+}
+
 /* A result that was saved without its node gets this node: `unpack` takes over the reference. Where a tensor
- * was freed already, `unpack` throws before it looks. */
+ * was freed already, `unpack` throws before it looks. What is gone, and is not needed for the gradients that
+ * are asked for, stays away; but a derivative of the gradients would need it. */
 static void unpack_saved(Node *node, Tensors *out)
 {
     const Segment *segment = node->segment;
     pthread_mutex_t *locked CLEANUP(unlock) = &node->mutex;
     pthread_mutex_lock(locked);
+    bool *asked CLEANUP(free_flags) = torch_symbols.grad_mode() ? NULL : asked_edges(node);
     for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
+        if (asked != NULL && is_gone(saved) && !needed_by_edges(segment, out->count, asked, true)) {
+            out->items[out->count++] = no_tensor;
+            continue;
+        }
         bool apart = out->count >= segment->nsaved_arguments
                      && segment->kept_apart[out->count - segment->nsaved_arguments];
         Node *taken = apart && *(TensorPointer *)saved != no_tensor ? new_reference(node) : NULL;
@@ -124,25 +150,26 @@ static void unpack_saved(Node *node, Tensors *out)
     }
 }
 
-/* The saved tensors, then the gradients of the slots. A gradient that nobody sent is NULL. */
+static int wrap_argument(const TensorPointer *tensor, PyObject **out)
+{
+    *out = *tensor == no_tensor ? NULL : torch_symbols.wrap((Handle)tensor);
+    return *tensor != no_tensor && *out == NULL ? -1 : 0;
+}
+
+/* The saved tensors, then the gradients of the slots. NULL: a gradient that nobody sent, or what is gone. */
 static int wrap_arguments(const Segment *segment, const Tensors *saved, const TensorVector *grads,
                           Objects *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < saved->count; i++, n++) {
-        out->items[n] = torch_symbols.wrap((Handle)&saved->items[i]);
-        if (out->items[n] == NULL) {
+        if (wrap_argument(&saved->items[i], &out->items[n]) < 0) {
             return -1;
         }
     }
-    for (int64_t i = 0; i < segment->nslots; i++) {
-        if (grads->begin[i] != no_tensor) {
-            out->items[n] = torch_symbols.wrap((Handle)&grads->begin[i]);
-            if (out->items[n] == NULL) {
-                return -1;
-            }
+    for (int64_t i = 0; i < segment->nslots; i++, n++) {
+        if (wrap_argument(&grads->begin[i], &out->items[n]) < 0) {
+            return -1;
         }
-        n++;
     }
     return 0;
 }
@@ -204,8 +231,8 @@ static PyObject *call_run_backward(PyObject *run_backward, PyObject *saved, PyOb
     return grads;
 }
 
-/* Python runs the backward the first time, under create_graph, and where a gradient is missing or is no plain
- * tensor. */
+/* Python runs the backward the first time, under create_graph, and where something is missing or a gradient
+ * is no plain tensor. */
 static int run_in_python(Node *node, const Objects *arguments, Objects *out)
 {
     Segment *segment = node->segment;
@@ -235,6 +262,9 @@ static int run_backward(Node *node, Objects *arguments, Objects *out)
     const Segment *segment = node->segment;
     PyObject **tangents = arguments->items + arguments->count - segment->nslots;
     bool native = segment->backward != NULL && !torch_symbols.grad_mode();
+    for (PyObject **saved = arguments->items; saved != tangents && native; saved++) {
+        native = *saved != NULL;
+    }
     for (int64_t i = 0; i < segment->nslots && native; i++) {
         native = tangents[i] != NULL && tensor_is_plain(tangents[i]);
     }
@@ -279,11 +309,16 @@ static TensorVector *node_apply(TensorVector *out, Node *node, TensorVector *gra
     return out;
 }
 
+/* What gradients need that the backward did not ask for stays, as what operations saved that did not run. */
 static void node_release(Node *node)
 {
     pthread_mutex_lock(&node->mutex);
-    for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
-        autograd_symbols.reset_saved(saved);
+    bool *asked CLEANUP(free_flags) = asked_edges(node);
+    int64_t number = 0;
+    for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes, number++) {
+        if (asked == NULL || !needed_by_edges(node->segment, number, asked, false)) {
+            autograd_symbols.reset_saved(saved);
+        }
     }
     pthread_mutex_unlock(&node->mutex);
 }

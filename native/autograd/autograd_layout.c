@@ -13,7 +13,7 @@
 #include "tensors/torch_symbols.h"
 
 AutogradSymbols autograd_symbols;
-size_t saved_bytes;
+size_t saved_bytes, saved_version_offset;
 void *plain_meta;
 TensorPointer no_tensor;
 static size_t forward_grad_offset; /* in AutogradMeta */
@@ -42,6 +42,7 @@ static const struct {
     {CPU, "_ZN2at15sequence_number17get_and_incrementEv", (void **)&autograd_symbols.next_sequence},
     {CPU, "_ZN2at14RecordFunction15currentThreadIdEv", (void **)&autograd_symbols.thread},
     {CPU, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", (void **)&autograd_symbols.saved_hooks},
+    {CPU, "_ZN5torch8autograd32get_current_graph_task_exec_infoEv", (void **)&autograd_symbols.asked_nodes},
     {CPU, "_ZN5torch8autograd11AnomalyMode8_enabledE", (void **)&autograd_symbols.anomaly_mode},
     {CPU, "aoti_torch_assign_tensors", (void **)&autograd_symbols.assign},
 };
@@ -93,6 +94,7 @@ static const char SAMPLE_CODE[] =
     "with torch.inference_mode(False), torch.enable_grad():\n"
     "    leaf = torch.zeros(7, 11, device='cpu', dtype=torch.float32, requires_grad=True)\n"
     "    index = torch.zeros(3, device='cpu', dtype=torch.int64)\n"
+    "    torch._C._autograd._unsafe_set_version_counter((index,), (7919,))\n"
     "    out = leaf[index, index]\n"
     "    node = out.grad_fn\n"
     "    sequence = node._sequence_nr()\n"
@@ -124,6 +126,18 @@ static bool node_fits(const Node *node, uint64_t sequence, const Node *accumulat
            && ((int64_t *)node->sizes[0])[0] == 7 && ((int64_t *)node->sizes[0])[1] == 11;
 }
 
+#define SAMPLE_VERSION 7919
+
+/* Pointers stand before the version; 0 if it is not found. */
+static size_t find_saved_version(const char *saved)
+{
+    size_t offset = sizeof(void *);
+    while (offset < saved_bytes && TENSOR_FIELD(saved, offset, uint32_t) != SAMPLE_VERSION) {
+        offset += sizeof(uint32_t);
+    }
+    return offset < saved_bytes ? offset : 0;
+}
+
 static const char *examined_problem;
 
 static PyObject *examine(PyObject *space, PyObject *unused)
@@ -143,6 +157,10 @@ static PyObject *examine(PyObject *space, PyObject *unused)
         examined_problem = "the size of a saved variable";
     } else if (!has_forward_grad(dual) || has_forward_grad(leaf) || has_forward_grad(out)) {
         examined_problem = "forward gradients are elsewhere";
+    } else {
+        saved_version_offset = find_saved_version(node->saved);
+        bool is_same = find_saved_version(node->saved + saved_bytes) == saved_version_offset;
+        examined_problem = saved_version_offset > 0 && is_same ? NULL : "the version of a saved variable";
     }
     thrower = node;
     Py_RETURN_NONE;

@@ -35,6 +35,7 @@ typedef struct {
                            NULL until it is compiled */
     PyObject *run_backward; /* run_backward(saved, tangents, edges): where `backward` is not enough */
     PyObject *stand_ins;    /* a tuple: for each slot None, or a tensor with the layout of what is there */
+    PyObject *needed_by;    /* bytes: for each saved tensor a row of bits, the edges that need it */
     int64_t *words;         /* the five lists below */
     int64_t nslots, nsaved_arguments, nsaved_results, nedges;
     const int64_t *slots; /* the result of each slot; -1: a value that only other parts read */
@@ -47,6 +48,12 @@ typedef struct {
     int64_t holders;      /* results and edges that lead to a new node */
     int64_t nodes;        /* that are alive: together they hold one reference to this object */
 } Segment;
+
+/* Bytes of a row of `needed_by`. */
+static inline int64_t needed_by_row(int64_t nedges)
+{
+    return (nedges + 7) / 8;
+}
 
 /* The callable that makes nodes. */
 typedef struct {
@@ -62,6 +69,16 @@ typedef struct {
 #define METADATA_BYTES 96
 #define FEW_METADATA 2
 
+typedef struct { /* std::unordered_map */
+    void **buckets;
+    uint64_t nbuckets;
+    void *first;
+    uint64_t count;
+    float load;
+    uint64_t next_resize;
+    void *single;
+} HashTable;
+
 struct Node { /* IndexBackward0; autograd_layout.c verifies it against a real one */
     void *const *vtable;
     uint64_t references; /* weak in the upper half, strong in the lower */
@@ -72,15 +89,7 @@ struct Node { /* IndexBackward0; autograd_layout.c verifies it against a real on
     Edge *edges, *edges_end, *edges_capacity;
     void *pyobj, *anomaly;
     void *pre_hooks[3], *tensor_pre_hooks[3];
-    struct { /* std::unordered_map, empty */
-        void **buckets;
-        uint64_t nbuckets;
-        void *first;
-        uint64_t count;
-        float load;
-        uint64_t next_resize;
-        void *single;
-    } retains_grad_hooks;
+    HashTable retains_grad_hooks; /* empty */
     void *post_hooks[3];
     char *metadata; /* c10::SmallVector<InputMetadata, 2> */
     uint32_t nmetadata, metadata_capacity;
@@ -102,6 +111,7 @@ typedef struct {
     void (*reset_saved)(void *saved);
     uint64_t (*next_sequence)(void), (*thread)(void);
     const void *(*saved_hooks)(void);
+    const HashTable *(*asked_nodes)(void); /* of the running backward; NULL: none runs; empty: asks for all */
     const bool *anomaly_mode;
     int (*assign)(const void *from, void *to);         /* *to = *from, of at::Tensor */
     void *(*new_or_null)(size_t, const char *nothrow); /* operator new that does not throw */
@@ -115,8 +125,9 @@ static inline void *allocate_for_torch(size_t bytes)
     return autograd_symbols.new_or_null(bytes, "an argument that nobody reads");
 }
 
-extern size_t saved_bytes; /* sizeof(SavedVariable) */
-extern void *plain_meta;   /* the vtable of AutogradMeta: of tensors that are no views */
+extern size_t saved_bytes;          /* sizeof(SavedVariable) */
+extern size_t saved_version_offset; /* in SavedVariable */
+extern void *plain_meta;            /* the vtable of AutogradMeta: of tensors that are no views */
 extern TensorPointer no_tensor;
 
 /* Can nodes be built here? 1; 0 where this torch is another one than expected; -1 with an exception. Looks
@@ -139,6 +150,12 @@ PyObject *edge_to(PyObject *tensor);
  * -1 with an exception where it does not fit, or belongs to another function. */
 int segment_attach(PyObject *segment, int64_t arguments, int64_t given, int64_t slots);
 int init_segment(PyObject *module);
+
+/* asked.c: for each edge, does the running backward ask for gradients that it leads to? NULL where it asks
+ * for all (or there is no memory). The caller frees it. */
+bool *asked_edges(const Node *node);
+/* Does an edge that is asked for (or one that is not, if `which` is false) need the saved tensor `number`? */
+bool needed_by_edges(const Segment *segment, int64_t number, const bool *asked, bool which);
 
 /* autograd_apply.c: the virtual functions of our nodes. */
 void **autograd_vtable(void);

@@ -37,13 +37,14 @@ static int read_lists(Segment *segment, PyObject *const lists[LISTS])
 
 static PyObject *segment_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"run_backward",  "slots",      "stand_ins", "saved_arguments",
-                            "saved_results", "kept_apart", "edges",     NULL};
-    PyObject *run_backward, *stand_ins, *lists[LISTS];
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O!O!O!", names, &run_backward, &PyTuple_Type,
-                                     &lists[SLOTS], &PyTuple_Type, &stand_ins, &PyTuple_Type,
-                                     &lists[SAVED_ARGUMENTS], &PyTuple_Type, &lists[SAVED_RESULTS],
-                                     &PyTuple_Type, &lists[KEPT_APART], &PyTuple_Type, &lists[EDGES])) {
+    static char *names[] = {"run_backward",    "slots",         "stand_ins",
+                            "saved_arguments", "saved_results", "kept_apart",
+                            "edges",           "needed_by",     NULL};
+    PyObject *run_backward, *stand_ins, *needed_by, *lists[LISTS];
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "OO!O!O!O!O!O!S", names, &run_backward, &PyTuple_Type, &lists[SLOTS], &PyTuple_Type,
+            &stand_ins, &PyTuple_Type, &lists[SAVED_ARGUMENTS], &PyTuple_Type, &lists[SAVED_RESULTS],
+            &PyTuple_Type, &lists[KEPT_APART], &PyTuple_Type, &lists[EDGES], &needed_by)) {
         return NULL;
     }
     Segment *segment = (Segment *)type->tp_alloc(type, 0);
@@ -52,6 +53,7 @@ static PyObject *segment_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     segment->run_backward = Py_NewRef(run_backward);
     segment->stand_ins = Py_NewRef(stand_ins);
+    segment->needed_by = Py_NewRef(needed_by);
     segment->nslots = PyTuple_GET_SIZE(lists[SLOTS]);
     segment->nsaved_arguments = PyTuple_GET_SIZE(lists[SAVED_ARGUMENTS]);
     segment->nsaved_results = PyTuple_GET_SIZE(lists[SAVED_RESULTS]);
@@ -59,6 +61,10 @@ static PyObject *segment_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     segment->first_slot = -1;
     if (PyTuple_GET_SIZE(lists[KEPT_APART]) != segment->nsaved_results) {
         PyErr_SetString(PyExc_ValueError, "kept_apart and saved_results differ in length");
+    }
+    int64_t rows = segment->nsaved_arguments + segment->nsaved_results;
+    if (PyBytes_GET_SIZE(needed_by) != rows * needed_by_row(segment->nedges)) {
+        PyErr_SetString(PyExc_ValueError, "needed_by has another size than the edges of all that is saved");
     }
     if (PyErr_Occurred() || read_lists(segment, lists) < 0) {
         Py_DECREF(segment);
@@ -137,6 +143,7 @@ static void segment_dealloc(Segment *segment)
     Py_CLEAR(segment->backward);
     Py_CLEAR(segment->run_backward);
     Py_CLEAR(segment->stand_ins);
+    Py_CLEAR(segment->needed_by);
     PyMem_Free(segment->words);
     Py_TYPE(segment)->tp_free((PyObject *)segment);
 }
@@ -166,8 +173,9 @@ static PyGetSetDef segment_getset[] = {
 
 static PyTypeObject SegmentType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Segment",
-    .tp_doc = PyDoc_STR("Segment(run_backward, slots, stand_ins, saved_arguments, saved_results, kept_apart, "
-                        "edges)\n\nA part of a graph's backward, run by one node of autograd's graph."),
+    .tp_doc =
+        PyDoc_STR("Segment(run_backward, slots, stand_ins, saved_arguments, saved_results, kept_apart, "
+                  "edges, needed_by)\n\nA part of a graph's backward, run by one node of autograd's graph."),
     .tp_basicsize = sizeof(Segment),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = segment_new,

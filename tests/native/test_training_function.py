@@ -44,7 +44,10 @@ def segment_of(run: Function, **lists: tuple[Any, ...]) -> Any:
         "kept_apart": (),
         "edges": (0,),
     }
-    return _capture.Segment(run, **{**usual, **lists})
+    given = {**usual, **lists}
+    rows = len(given["saved_arguments"]) + len(given["saved_results"])
+    needed_by = b"\xff" * ((len(given["edges"]) + 7) // 8) * rows
+    return _capture.Segment(run, **given, needed_by=needed_by)
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor]:

@@ -75,6 +75,26 @@ def test_from_data_as_compiled(name: str, with_backward: bool) -> None:
             assert "segments" not in vars(found.segments[0].whole), "the backward was compiled again"
 
 
+def two_products(x: torch.Tensor, w: torch.Tensor, c: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    return x * c + w * k
+
+
+def test_what_was_written_is_not_needed_for_another_gradient() -> None:
+    def make() -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        return [torch.randn(3, requires_grad=i < 2) for i in range(4)]
+
+    pair = both(two_products, make, with_backward=True)
+    assert pair is not None
+    for graph in pair:
+        x, w, c, k = make()
+        (result,) = graph(x, w, c, k)
+        c.mul_(2)
+        assert torch.autograd.grad(result.sum(), w, retain_graph=True)[0].equal(k)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.autograd.grad(result.sum(), x)
+
+
 def compile_in(folder: Any, function: Any, *args: Any) -> Any:
     return compile_graph(graph_of(function, list(args)), list(args), store=KernelStore(folder))
 
