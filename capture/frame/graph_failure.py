@@ -96,7 +96,7 @@ class FailureHandler:
         from_hook = not refused and frame_filter.saves_through_hooks()
         if from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
             raise error
-        if not refused and self._has_written(failed, self._find_fault(error, inputs)):
+        if not refused and self._has_written(failed, self._find_fault(error, failed, inputs)):
             if failed is None or not failed.places:
                 raise error
             return at_its_place(error, failed)
@@ -110,12 +110,17 @@ class FailureHandler:
             return False
         return failed is None or not failed.is_same(replay.failed) or replay.wrote
 
-    def _find_fault(self, error: Exception, inputs: Sequence[Any]) -> Replay:
-        """Raises or warns if the error is not the program's."""
+    def _find_fault(self, error: Exception, failed: FailedNode | None, inputs: Sequence[Any]) -> Replay:
+        """Raises or warns if the error is not the program's.
+
+        It is where our backend ran the captured graph in eager, up to a node: the replay begins with what
+        this had written by then, and may pass.
+        """
         before = switch(OFF)
         try:
             replay = self._replayed(inputs)
-            if replay.raised:
+            in_eager = self.backend.own and failed is not None and bool(failed.places)
+            if replay.raised or in_eager:
                 return replay
             if not self.backend.own:
                 text = f"its callable raised {log.failure_text(error)}"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensor
 
 PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -59,6 +60,13 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
     return result.clone() if name == "pos" else result
 
 
+def checked_division(dividend: Any, divisor: torch.Tensor) -> torch.Tensor:
+    """`dividend / divisor` of Python floats. The graph fails where Python raises: eager raises the error."""
+    if not runs_for_real((dividend, divisor)):
+        torch._assert_async(divisor != 0, "float division by zero")
+    return float_operation("truediv", dividend, divisor)
+
+
 def gives_float(target: Any, operands: Sequence[Any]) -> bool:
     """Whether the function makes a new float of these operands when it is traced.
 
@@ -86,7 +94,8 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
-    return getattr(given[0], name)(*[given[i] for i in range(1, len(args))], **{k: given[k] for k in kwargs})
+    function = FUNCTIONS.get(name) or getattr(type(given[0]), name)
+    return function(*[given[i] for i in range(len(args))], **{k: given[k] for k in kwargs})
 
 
 def tensor_of_numbers(data: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -133,7 +142,28 @@ def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch
     return form
 
 
+def _batch_norm(
+    input: torch.Tensor,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    training: bool = False,
+    momentum: Any = 0.1,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    """With a momentum of 1, the operator stores the statistics of the batch."""
+    if not training or running_mean is None or running_var is None:
+        return F.batch_norm(input, running_mean, running_var, weight, bias, training, 0.0, eps)
+    mean, var = torch.zeros_like(running_mean), torch.zeros_like(running_var)
+    result = F.batch_norm(input, mean, var, weight, bias, training, 1.0, eps)
+    for running, of_batch in ((running_mean, mean), (running_var, var)):
+        running.copy_(of_batch * momentum + running * (1 - momentum))
+    return result
+
+
 TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
+    "functional.batch_norm": _batch_norm,
     "add": _scaled("add"),
     "add_": _scaled("add_"),
     "sub": _scaled("sub"),
@@ -143,7 +173,8 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
     "addcdiv": _fused("add", operator.truediv),
     "addcdiv_": _fused("add_", operator.truediv),
 }
-#: Methods that take floats at these places (position or name), and have the same result with 0-d tensors.
+#: Methods and functions that take floats at these places (position or name), and have the same result with
+#: 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(
         ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"),
@@ -155,16 +186,25 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "alpha")),
     **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
     **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),
+    "functional.batch_norm": (6, "momentum"),
 }
 
 
+#: Functions that are no methods.
+FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {"functional.batch_norm": F.batch_norm}
+NAMES_OF_FUNCTIONS = {function: name for name, function in FUNCTIONS.items()}
+
+
 def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> tuple[str, list[Any]]:
-    """The tensor method that does the same as `target`, with its arguments. An empty name: none is known.
+    """The tensor method or function of `FLOAT_PLACES` that does the same as `target`, with its arguments. An
+    empty name: none is known.
 
     `target` is a function of torch, an operator, or the name of a method.
     """
     if isinstance(target, str):
         return target, list(args)
+    if target in NAMES_OF_FUNCTIONS:
+        return NAMES_OF_FUNCTIONS[target], list(args)
     operator_name = OPERATION_NAMES.get(target) or IN_PLACE_NAMES.get(target)
     if operator_name is not None and len(args) == 2:
         if is_tensor(args[0]):

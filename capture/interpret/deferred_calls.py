@@ -88,7 +88,7 @@ class DeferredCalls:
         name = getattr(function, "__qualname__", repr(function))
         if not self.allowed:
             raise GraphBreak("call_skipped", name=name, why="the graph may raise after a write to an input")
-        if any(_may_catch(frame) for frame in tx.chain()):
+        if may_catch(tx):
             raise GraphBreak("call_skipped", name=name, why="the program may catch its exception")
         self.calls.append(DeferredCall(function, args, kwargs or {}, tx.places_with_globals()))
 
@@ -120,6 +120,11 @@ class DeferredCalls:
 def _changed(namespace: dict[str, Any]) -> GraphBreak:
     text = f"the module {namespace['__name__']}, which a call behind the graph reads,"
     return GraphBreak("mutation", value=text)
+
+
+def may_catch(tx: Interpreter) -> bool:
+    """Whether the program may catch an exception of the present instruction."""
+    return any(_may_catch(frame) for frame in tx.chain())
 
 
 def _may_catch(frame: Any) -> bool:

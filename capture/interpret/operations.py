@@ -59,6 +59,7 @@ class Operations:
     ) -> Variable:
         if graph_float.is_in_lists(target, args):
             return graph_float.one_by_one(tx, target, args, kwargs)
+        args, kwargs = graph_float.with_late_numbers(tx, target, args, kwargs)
         kwargs = graph_float.read_numbers(tx, target, args, kwargs)
         if graph_float.is_among([*args, *kwargs.values()]):
             return graph_float.tensor_operation(tx, target, args, kwargs)

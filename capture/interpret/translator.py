@@ -24,6 +24,7 @@ from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.graph.program_places import MODULE_CALL, PLACES, Place, place_of
 from capture.interpret import inline
+from capture.interpret.deferred_calls import may_catch
 from capture.interpret.opcodes import HANDLERS
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import call_pure
@@ -222,6 +223,10 @@ class Translator:
         while translator is not None:
             yield translator
             translator = translator.parent
+
+    def may_catch(self) -> bool:
+        """Whether the program may catch an exception of the present instruction."""
+        return may_catch(self)
 
     def user_stack(self) -> list[traceback.FrameSummary]:
         """The user's frames, outermost first."""

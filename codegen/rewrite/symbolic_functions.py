@@ -113,6 +113,23 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     return torch.nn.functional.interpolate(input, *args, **kwargs)
 
 
+def batch_norm(
+    input: torch.Tensor,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    training: bool = False,
+    momentum: Any = 0.1,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    """C++ code would read the momentum. It is no matter of the layout."""
+    momentum = 0.1 if isinstance(momentum, torch.SymFloat) else momentum
+    return torch.nn.functional.batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+
+
 def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     """The loss of a single sample has no dim; torch's Python body gives it one."""
     loss = torch.nn.functional.multilabel_margin_loss(input, target, *args, **kwargs)
@@ -185,6 +202,7 @@ FAKE_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of,
     operator.getitem: item_of,
     operator.setitem: set_item,
+    torch.nn.functional.batch_norm: batch_norm,
     torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
     **RESULTS_AS_IN_EAGER,
 }

@@ -1,10 +1,13 @@
 """Python floats that the graph computes: a node that holds a 0-d float64 tensor.
 
-They come from the step counters of optimizers.
+They come from the step counters of optimizers, from draws, and from numbers that the frame reads from tensors
+and hands to an operation on tensors.
 
-In:  `tensor.item()` of such a counter, and operators and tensor operations on the float.
+In:  `tensor.item()` of such a counter, a late number, and operators and tensor operations on the float.
 Out: nodes of the graph. A decision on such a float breaks the graph. (`SymbolicVariable` is the class for
      floats that the frame gets as inputs.)
+
+    x * (1.0 / float(count))   ->   float_of(count), checked_division(1.0, float_of), x * checked_division
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from capture.graph.number_operations import (
     FLOAT_PLACES,
     OPERATION_NAMES,
     as_method,
+    checked_division,
     float_of,
     float_operation,
     keeps_type,
@@ -28,12 +32,14 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers import late_values
 from capture.variables.numbers.arithmetic import compute
+from capture.variables.numbers.late_values import LateRead, LateVariable
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from capture.output.python_code import PythonCode
     from capture.variables.core.protocols import Interpreter
@@ -50,7 +56,8 @@ class GraphFloatVariable(Variable):
     def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
         super().__init__()
         self.node = node
-        # A draw from a random stream may be any number. The graph breaks if Python may raise for one of them.
+        # A draw from a random stream and a number of a tensor may be any number. The graph breaks if Python
+        # may raise for one of them, but for a division by zero: there the graph fails.
         self.drawn = drawn
 
     def python_type(self) -> type:
@@ -61,6 +68,9 @@ class GraphFloatVariable(Variable):
 
     def truth(self, tx: Interpreter) -> bool:
         raise GraphBreak("data_dependent_value", what=f"bool({self.describe()})")
+
+    def open_dims(self) -> frozenset[int] | None:
+        return frozenset()
 
     def as_tensor(self) -> TensorVariable:
         return TensorVariable(self.node, self.node.meta["example_value"])
@@ -93,7 +103,7 @@ def operate(tx: Interpreter, symbol: str, function: Any, operands: list[Variable
     """An operator on floats, at least one of them a GraphFloatVariable."""
     name = OPERATION_NAMES.get(function)
     drawn = any(_is_drawn(v) for v in operands)
-    if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(name, operands)):
+    if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(tx, name, operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     # Python raises for some numbers; a graph does not.
     risky = {"truediv": operands[1:], "pow": operands}.get(name, ())
@@ -103,8 +113,12 @@ def operate(tx: Interpreter, symbol: str, function: Any, operands: list[Variable
         else v
         for v in operands
     ]
-    arguments = [ConstantVariable(name), *map(_argument, operands)]
-    return _as_float(tx.output.call_function(tx, float_operation, arguments, {}), drawn)
+    arguments = list(map(_argument, operands))
+    if name == "truediv" and _is_drawn(operands[1]):
+        return _as_float(tx.output.call_function(tx, checked_division, arguments, {}), drawn)
+    return _as_float(
+        tx.output.call_function(tx, float_operation, [ConstantVariable(name), *arguments], {}), drawn
+    )
 
 
 def _is_safe(tx: Interpreter, name: str, value: Variable, operands: list[Variable]) -> bool:
@@ -123,10 +137,12 @@ def _is_drawn(value: Variable) -> bool:
     return isinstance(value, GraphFloatVariable) and value.drawn
 
 
-def _is_total(name: str, operands: list[Variable]) -> bool:
-    """Whether the operation gives a float, and raises for no value of a drawn operand."""
+def _is_total(tx: Interpreter, name: str, operands: list[Variable]) -> bool:
+    """Whether the operation gives a float, and raises for no value of a drawn operand, or fails the graph."""
     if name == "truediv":
         divisor = operands[1]
+        if _is_drawn(divisor):
+            return not tx.may_catch()
         return divisor.is_constant() and divisor.as_constant() != 0
     return name != "pow" and any(v.python_type() is float for v in operands)
 
@@ -135,6 +151,56 @@ def _is_number(value: Variable) -> bool:
     if isinstance(value, GraphFloatVariable) or is_symbolic(value):
         return value.python_type() in (int, float)
     return value.is_constant() and type(value.as_constant()) in (int, float)
+
+
+# --- late numbers that an operation needs -----------------------------------------------------------------
+
+
+def operate_on_late(
+    tx: Interpreter, symbol: str, function: Any, operands: Sequence[Variable]
+) -> Variable | None:
+    """A division by a late float. None if it can't be an operation of the graph."""
+    divisible = function is operator.truediv and any(v.python_type() is float for v in operands)
+    if not divisible or not late_values.is_among(operands) or tx.may_catch():
+        return None
+    held = [_of_late(tx, operand) for operand in operands]
+    return None if None in held else operate(tx, symbol, function, held)  # type: ignore[arg-type]
+
+
+def with_late_numbers(
+    tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> tuple[list[Variable], dict[str, Variable]]:
+    """The arguments, with late floats as floats of the graph at the places of `FLOAT_PLACES`."""
+    if not late_values.is_among([*args, *kwargs.values()]):
+        return args, kwargs
+    name, given = as_method(target, args, lambda value: isinstance(value, TensorVariable))
+    places = FLOAT_PLACES.get(name, ())
+    flipped = given != args  # `number * tensor` is `tensor.__rmul__(number)`
+
+    def held(place: int | str, value: Variable) -> Variable:
+        place = 1 - place if flipped and isinstance(place, int) else place
+        fits = place in places and value.python_type() is float
+        return (_of_late(tx, value) if fits and late_values.is_late(value) else None) or value
+
+    return [held(i, v) for i, v in enumerate(args)], {k: held(k, v) for k, v in kwargs.items()}
+
+
+def _of_late(tx: Interpreter, value: Variable) -> Variable | None:
+    """A late number as a float of the graph. Other numbers are as they are. None if there is no way."""
+    if isinstance(value, LateRead):
+        node = tx.output.call_function(tx, float_of, [value.tensor], {}) if value.is_current() else None
+        return None if node is None else _as_float(node, drawn=True)
+    if not isinstance(value, LateVariable):
+        return value if _is_number(value) else None
+    # Of two ints, Python divides with more digits than floats have.
+    of_floats = any(operand.python_type() is float for operand in value.operands)
+    name = OPERATION_NAMES.get(value.function)
+    if value.python_type() is not float or (value.function is not float and not (name and of_floats)):
+        return None
+    operands = [_of_late(tx, operand) for operand in value.operands]
+    if None in operands:
+        return None
+    return operands[0] if name is None else operate(tx, name, value.function, operands)  # type: ignore[arg-type]
 
 
 def read_numbers(

@@ -102,8 +102,12 @@ class LateRead(LateVariable):
     def describe(self) -> str:
         return f"{self.python_type().__name__} of {self.tensor.describe()}"
 
+    def is_current(self) -> bool:
+        """Whether the tensor still holds the number."""
+        return self.tensor.node is self.node and version_of(self.tensor.fake) == self.version
+
     def reconstruct(self, code: PythonCode) -> None:
-        if self.tensor.node is not self.node or version_of(self.tensor.fake) != self.version:
+        if not self.is_current():
             raise self.breaks()  # the frame writes to the tensor after the read
         super().reconstruct(code)
 

@@ -115,6 +115,7 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
     if graph_float.is_among((left, right)):
         return graph_float.operate(tx, symbol, function, [left, right])
     computed = compute(function, [left, right]) or late_values.compute(function, [left, right])
+    computed = computed or graph_float.operate_on_late(tx, symbol, function, [left, right])
     if computed is not None:
         return computed
     rule = _container_rule(symbol, left, right)

@@ -80,7 +80,7 @@ def as_character(x, meter):
 
 
 PROGRAMS = {
-    averages: 1, of_a_list: 1, written_later: 2, view_written_later: 2, decided: 2, used_in_the_graph: 2,
+    averages: 1, of_a_list: 1, written_later: 2, view_written_later: 2, decided: 2, used_in_the_graph: 1,
     as_a_key: None, equal_to: None, divided_by_zero: None, as_character: None,
 }  # fmt: skip
 
