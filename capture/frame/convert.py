@@ -40,6 +40,8 @@ from codegen.kernel import forks
 from guards.assembler import ProgramTooLarge
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from capture.policy.settings import CaptureSettings
 
 #: the hook that gives a lazy module its parameters; it runs once
@@ -133,6 +135,7 @@ class Converter:
             return leave_once()
         except SkipFrame as skip:
             forget_frames(skip, handled)
+            self._made(frame.code, patience.Kind.STORED)
             return leave_alone(frame, skip, self.settings, seen)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
@@ -147,7 +150,13 @@ class Converter:
         entry.compile_time = capture.seconds
         entry.number = capture.number
         cache.install(frame.code, entry)
+        self._made(frame.code, patience.Kind.DOUBTED)
         return entry
+
+    def _made(self, code: CodeType, kind: patience.Kind) -> None:
+        """Frames of this code have waited for what the next process can look up."""
+        if patience.has_to_pay() and not _capture.is_resume(code):
+            self.learned.made(code, kind)
 
     def _may_recompile(self, frame: Any) -> bool:
         """Log why the existing entries did not fit. False after the limit: one warning says so, or an error

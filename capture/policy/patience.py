@@ -68,6 +68,7 @@ class Kind(IntEnum):
     STORED = 8
     DOUBTED = 9
     BACKWARD = 10
+    IMPORT = 11
 
 
 class Learned(Protocol):
@@ -81,7 +82,7 @@ class Learned(Protocol):
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
     if code.co_filename == IMPORTS:
-        return Kind.ONCE
+        return Kind.IMPORT
     if any(code is backward for backward in BACKWARDS):
         return Kind.BACKWARD
     if frame_filter.why_not_captured(code) is not None:

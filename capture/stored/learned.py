@@ -1,8 +1,9 @@
-"""What the last run of this program learned of its functions: which entries pay.
+"""What the last run of this program learned of its functions: which have entries, and which of these pay.
 
-In:  the verdicts on entries that were on trial (`capture.policy.patience`).
+In:  frames that were captured or left to Python, and the verdicts on entries that were on trial
+     (`capture.policy.patience`).
 Out: `Learned.kind_of(code)`, in the next process: STORED where an entry is to be looked up at the first
-     frame, DOUBTED where it did not pay and has to be tried again; None where nothing is known.
+     frame, DOUBTED where it did not pay, or was not tried, and has to be tried; None where nothing is known.
 
     run 1: forward gets hot, is captured and is faster     run 2: its first frame runs the stored entry
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 KIND = "program"
 SCHEMA = 1
 MOST = 4096  # rows in one file; the oldest goes first
-#: frames of one function that are looked up in vain; an optimizer's first step fits no entry of the others
-LOOKS = 4
 #: what a row may say
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
 
@@ -47,7 +46,7 @@ class Learned:
         self._settings = settings
         self._rows: dict[str, Kind] | None = None
         self._names: set[str] = set()
-        self._misses: CodeTable[int] = CodeTable()
+        self._missed: CodeTable[bool] = CodeTable()
 
     def kind_of(self, code: CodeType) -> Kind | None:
         if self._rows is None:
@@ -56,11 +55,20 @@ class Learned:
             return None
         assert self._rows is not None
         kind = self._rows.get(_row(code))
-        return None if (self._misses.get(code) or 0) >= LOOKS else kind
+        return None if code in self._missed else kind
 
     def missed(self, code: CodeType) -> None:
-        """The store has no entry that fits. After some misses, frames of this code have to get hot."""
-        self._misses[code] = (self._misses.get(code) or 0) + 1
+        """The store has no entry that fits: what the frame waits for depends on its code. The hook looks
+        again, in another state of the thread or after a while (`native/frame/look_ups.c`).
+        """
+        self._missed[code] = True
+
+    def made(self, code: CodeType, kind: Kind) -> None:
+        """What the next process does with frames of `code`, until there is a verdict: DOUBTED for an entry
+        without a trial, STORED for what is left to Python.
+        """
+        if _row(code) not in (self._rows or {}):
+            self.note(code, kind)
 
     def note(self, code: CodeType, kind: Kind) -> None:
         """An entry of `code` has been tried. The next process knows the verdict."""
@@ -77,7 +85,7 @@ class Learned:
     def forget(self) -> None:
         """The next question reads the file again."""
         self._rows = None
-        self._misses.clear()
+        self._missed.clear()
 
     def _take(self, rows: dict[str, Kind]) -> None:
         self._rows = rows

@@ -36,6 +36,7 @@ static void drop_all_entries(CodeState *state)
     state->count = state->capacity = state->max_slots = state->added = state->in_a_row = 0;
     state->usual = NULL;
     state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
+    state->looks = (LookUps){.kind = KIND_UNKNOWN};
     state->paid_ns = 0;
     release_entries(entries, count);
 }

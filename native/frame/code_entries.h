@@ -26,9 +26,10 @@ enum CodeKind {
     KIND_ONCE,     /* never, and nothing below it: it runs once in a program, or its graph did not pay */
     KIND_LEFT,     /* its capture did not pay; that of its callees may */
     KIND_STORED,   /* an earlier process has made its entry: the callback looks it up at the first frame */
-    KIND_DOUBTED,  /* the same, but the entry did not pay there: it is looked up when it can be tried */
+    KIND_DOUBTED,  /* the same, but nobody knows that the entry pays: it is looked up when it can be tried */
     KIND_BACKWARD, /* it computes gradients; the callback decides at the first frame */
-    KIND_LAST = KIND_BACKWARD,
+    KIND_IMPORT,   /* it imports a module: no frame below it is looked at */
+    KIND_LAST = KIND_IMPORT,
 };
 
 static inline int is_looked_up(enum CodeKind kind)
@@ -44,9 +45,21 @@ typedef struct {
     long long ns; /* without captures and entries below them; with the share of a backward behind them */
     long long first_ns;     /* of the first run, which pays for what is lazy below it */
     long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
+    long long next_look_ns; /* of `ns`, before the next look for what an earlier process has made */
     long long units;        /* code units of the frames, and of all frames below them that Python ran */
     Timing whole;           /* without captures; without the first run */
 } ColdRuns;
+
+/* Looks for an entry of an earlier process that have found none (look_ups.c). */
+enum { MOST_LOOK_STATES = 4 };
+
+typedef struct {
+    enum CodeKind kind;      /* of the code while it is looked up; KIND_UNKNOWN: no look was in vain */
+    enum CodeKind otherwise; /* its kind between two looks */
+    long long cost_ns;
+    int count;
+    uint64_t states[MOST_LOOK_STATES]; /* `count` states of the thread in which nothing was found */
+} LookUps;
 
 typedef struct CodeState {
     struct CodeState *next, *previous; /* the list of all states, for all_codes() */
@@ -60,6 +73,7 @@ typedef struct CodeState {
                      run each time; else NULL */
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
+    LookUps looks;
     long long paid_ns; /* what its captures have cost since the last clear_entries */
     Entry **entries;
 } CodeState;

@@ -21,6 +21,7 @@
 #include "frame/continuation.h"
 #include "frame/entry.h"
 #include "frame/frame.h"
+#include "frame/look_ups.h"
 #include "frame/patience.h"
 #include "frame/pyversion.h"
 #include "frame/thread_hook.h"
@@ -227,6 +228,7 @@ static PyObject *look_up_and_run(PyThreadState *tstate, InterpreterFrame *frame,
                                  CodeState *code_state)
 {
     const FrameState state = frame_state(frame);
+    const long long before = hook->capture_ns;
     PyObject *answer = ask_callback(frame_code(frame), hook, &state);
     if (answer == NULL) {
         return NULL;
@@ -238,7 +240,7 @@ static PyObject *look_up_and_run(PyThreadState *tstate, InterpreterFrame *frame,
     if (code_state->marks & CODE_SKIPPED) {
         return eval_default(tstate, frame, 0);
     }
-    code_state->cold.kind = KIND_UNKNOWN; /* the next frame asks for it once more */
+    look_up_missed(code_state, hook->capture_ns - before);
     return patience_run_cold(tstate, frame, hook, code_state);
 }
 
@@ -271,6 +273,9 @@ static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thread
 /* The captures on the way to the value are the price of the code: those of its resume functions, too. */
 static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
+    if (hook->blocking == BLOCKS_EVERYTHING) {
+        return eval_default(tstate, frame, 0);
+    }
     CodeState *state = ensure_code_state(frame_code(frame));
     const int over = state == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, state);
     if (over <= 0) {

@@ -30,6 +30,7 @@
 
 #include "frame/patience.h"
 
+#include "frame/look_ups.h"
 #include "frame/worked_time.h"
 #include "tensors/tensor_access.h"
 
@@ -139,7 +140,7 @@ static int has_run(const Patience *patience, const ColdRuns *cold)
 
 static int may_get_hot(enum CodeKind kind)
 {
-    return kind != KIND_NEVER && kind != KIND_ONCE && kind != KIND_LEFT;
+    return kind != KIND_NEVER && kind != KIND_ONCE && kind != KIND_LEFT && kind != KIND_IMPORT;
 }
 
 static int is_hot(const Patience *patience, const CodeState *state)
@@ -236,6 +237,9 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
         || ((state->marks & CODE_RESUME) && state->count == 0)) {
         return 1;
     }
+    if (hook->blocking == BLOCKS_NOTHING && may_get_hot(cold->kind)) {
+        look_up_again(state);
+    }
     if (is_looked_up(cold->kind)) {
         return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, cold));
     }
@@ -309,9 +313,24 @@ static int waits_for_backward(const ThreadHook *hook, unsigned long long backwar
            && has_gradient(value);
 }
 
+/* An import happens once. What it takes is no work of the frames around it. */
+static PyObject *run_import(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    const enum Blocking outside = hook->blocking;
+    const long long away = hook->away_ns, started = worked_ns();
+    hook->blocking = BLOCKS_EVERYTHING;
+    PyObject *value = eval_default(tstate, frame, 0);
+    hook->blocking = outside;
+    hook->away_ns = away + worked_ns() - started;
+    return value;
+}
+
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                             CodeState *state)
 {
+    if (state->cold.kind == KIND_IMPORT) {
+        return run_import(tstate, frame, hook);
+    }
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const enum Blocking outside = hook->blocking;
     hook->blocking = blocking_inside(outside, state->cold.kind);

@@ -15,7 +15,7 @@ typedef struct {
 } Handover;
 
 /* What a cold frame keeps from being captured below it (patience.c). */
-enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO };
+enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO, BLOCKS_EVERYTHING };
 
 typedef struct {
     PyObject_HEAD

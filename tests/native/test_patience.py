@@ -15,7 +15,7 @@ from guards.kinds.constants import ConstantGuard
 from guards.program import encode
 from guards.sources import LocalSource
 
-STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT, STORED, DOUBTED, BACKWARD = range(1, 11)
+STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT, STORED, DOUBTED, BACKWARD, IMPORT = range(1, 12)
 TRIAL = 10  # runs of an entry, until it is judged
 
 
@@ -439,7 +439,7 @@ def test_what_a_judge_raises_and_answers(hook):
 
     with pytest.raises(KeyError, match="judge"):
         on_trial(hook, Refusing(None))
-    with pytest.raises(ValueError, match="from 1 to 10, not 0"):
+    with pytest.raises(ValueError, match="from 1 to 11, not 0"):
         on_trial(hook, Judge(0))
 
 
@@ -466,6 +466,23 @@ def test_kinds_that_are_never_and_always_asked_about(hook):
     for _ in range(10):
         run(hook, asked, f)
     assert "__init__" not in asked.names
+
+
+def test_below_an_import_no_frame_is_looked_at(hook):
+    def inner():
+        return 1
+
+    def load():
+        work(0.03)
+        return inner()
+
+    def f():
+        return load()
+
+    asked = Asked(load=IMPORT, inner=ASK)
+    assert run(hook, asked, f, least_ns=10**12) == 1
+    assert asked.names == [] and _capture.cold_runs(inner.__code__)[0] == 0
+    assert _capture.cold_runs(f.__code__)[2] < 15_000_000  # an import happens once
 
 
 def test_entries_and_resume_functions_do_not_wait(hook):
@@ -512,7 +529,7 @@ def test_exceptions_of_frames_and_of_kind(hook):
     def g():
         return 1
 
-    with pytest.raises(ValueError, match="from 1 to 10, not 17"):
+    with pytest.raises(ValueError, match="from 1 to 11, not 17"):
         run(hook, Asked(g=17), g)
     with pytest.raises(TypeError):
         run(hook, Asked(g="loop"), g)
@@ -600,6 +617,49 @@ def test_a_callee_of_a_cold_frame_is_not_looked_up(hook):
     asked = Asked(inner=STORED)
     run(hook, asked, outer, least_ns=10**12)
     assert asked.names == []
+
+
+def looks_in_vain(hook, driver, f, cost):
+    """Whether gradients were enabled, for each look for an entry of `f`; a look takes `cost` seconds."""
+    _capture.calibrate()
+    looks = []
+
+    def look(frame):
+        looks.append(torch.is_grad_enabled())
+        work(cost)
+
+    def kind(code):
+        if code is f.__code__:
+            return STRAIGHT if looks else STORED
+        return LOOP if code is driver.__code__ else NEVER
+
+    hook.call_with(_capture.Patience(look, kind, least_ns=10**12), driver)
+    return looks
+
+
+def test_a_new_state_of_the_thread_is_looked_up_at_once(hook):
+    def f():
+        return 1
+
+    def evaluates_and_trains():
+        for _ in range(3):
+            with torch.no_grad():
+                f()
+                f()
+            f()
+
+    assert looks_in_vain(hook, evaluates_and_trains, f, cost=0.02) == [False, True]
+
+
+def test_in_a_known_state_looks_cost_a_part_of_the_time(hook):
+    def f():
+        work(0.002)
+
+    def trains():
+        for _ in range(30):
+            f()
+
+    assert 2 <= len(looks_in_vain(hook, trains, f, cost=0.002)) <= 15
 
 
 def test_an_answer_runs_at_once(hook):

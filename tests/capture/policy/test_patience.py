@@ -164,7 +164,7 @@ def test_kinds():
     assert kind(Model.forward.__code__) is Kind.FORWARD
     assert kind(Model.__init__.__code__) is Kind.NEVER
     assert kind(torch.nn.Module._call_impl.__code__) is Kind.ASK
-    assert kind(importlib._bootstrap._find_and_load.__code__) is Kind.ONCE
+    assert kind(importlib._bootstrap._find_and_load.__code__) is Kind.IMPORT
 
 
 def test_the_setting_is_checked():

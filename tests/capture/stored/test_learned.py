@@ -14,7 +14,7 @@ from capture.policy import patience
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
 from capture.report.counters import counters
-from capture.stored.learned import KIND, LOOKS, Learned
+from capture.stored.learned import KIND, Learned
 
 X = torch.arange(6.0).reshape(2, 3)
 
@@ -58,11 +58,34 @@ def test_the_first_frame_of_the_second_run_runs_the_entry() -> None:
     assert calls(program(), 1) == (1, 0)
 
 
-def test_an_entry_that_was_not_tried_has_to_get_hot() -> None:
-    first_run(count=4)  # captured, and its trial is not over
+def test_an_entry_whose_trial_was_not_over_is_tried_as_soon_as_it_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first_run(count=4)
+    monkeypatch.setattr(patience, "LEAST_NS", 10**15)  # nothing gets hot
     f = program()
-    assert calls(f, 1) == (0, 0)
-    assert calls(f, 3) == (1, 0)
+    assert calls(f, 2) == (0, 0)
+    assert calls(f, 1) == (1, 0)
+    assert calls(f, 30) == (0, 0)
+    capture.reset()
+    assert calls(program(), 1) == (1, 0)
+
+
+def test_a_frame_that_was_left_to_python_is_left_at_its_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(count: int) -> Any:
+        """What the store gave, and what was left to Python after a translation."""
+        names: dict[str, Any] = {}
+        exec("def f(x): return x + 1", names)
+        before = counters["entries"]["loaded"], counters["frames"]["skipped"]
+        with capture.enable():
+            for _ in range(count):
+                assert names["f"](1) == 2
+        return counters["entries"]["loaded"] - before[0], counters["frames"]["skipped"] - before[1]
+
+    assert runs(4) == (0, 1)
+    capture.reset()
+    monkeypatch.setattr(patience, "LEAST_NS", 10**15)
+    assert runs(1) == (1, 0)
 
 
 def test_an_entry_that_did_not_pay_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,13 +99,22 @@ def test_an_entry_that_did_not_pay_is_tried_again(monkeypatch: pytest.MonkeyPatc
     assert counters["frames"]["did_not_pay"] == 1
 
 
-def test_frames_that_fit_no_entry_have_to_get_hot_after_some_looks() -> None:
+def test_frames_that_fit_no_entry_have_to_get_hot() -> None:
     first_run()
     f = program()
     other = X[:1].t()  # no entry is for these sizes
     assert calls(f, 1, other) == (0, 0)
     assert counters["entries"]["missing"] == 1
-    assert calls(f, 2 * LOOKS, other) == (0, 1)
+    assert calls(f, 8, other) == (0, 1)
+
+
+def test_an_evaluation_before_the_training_does_not_use_up_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    first_run()
+    monkeypatch.setattr(patience, "LEAST_NS", 10**15)
+    f = program()
+    with torch.no_grad():
+        assert calls(f, 20) == (0, 0)
+    assert calls(f, 1) == (1, 0)
 
 
 def test_damage_is_a_miss_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,72 @@
+/* How often the entries of an earlier process are looked for, where no look has found one yet.
+ *
+ * In:  code of which an earlier process has made entries, and none of them fitted its frames so far.
+ * Out: whether the next frame is looked up, too.
+ *
+ *     20 evaluations under no_grad, then a training      ->   one look at the first of each: two states
+ *     the first step of an optimizer, which has no state ->   another look at the second step
+ *     a small function that no entry fits                ->   next to no looks
+ *
+ * Most entries differ in what every entry guards: the state of the thread. In a new state a look costs little
+ * beside what it may find. In a known one, Python has to work for a while first: the looks together take
+ * a small part of the time. */
+
+#include "frame/look_ups.h"
+
+#include "tensors/tensor_access.h"
+
+/* Python has to spend so many times the cost of the looks in vain before the next one. */
+enum { TIMES_THE_LOOKS = 4 };
+
+/* A number for what every entry guards. Two states with one number cost time and nothing else. */
+static uint64_t present_state(void)
+{
+    int64_t fields[GLOBAL_STATE_FIELDS] = {0};
+    if (tensor_access_ready()) {
+        tensor_global_state(fields);
+    }
+    uint64_t number = 14695981039346656037u; /* FNV-1a, over whole fields */
+    for (int i = 0; i < GLOBAL_STATE_FIELDS; i++) {
+        number = (number ^ (uint64_t)fields[i]) * 1099511628211u;
+    }
+    return number;
+}
+
+/* A new state is remembered. Where there is no room, each state is a known one. */
+static int is_new_state(LookUps *looks)
+{
+    const uint64_t present = present_state();
+    for (int i = 0; i < looks->count; i++) {
+        if (looks->states[i] == present) {
+            return 0;
+        }
+    }
+    if (looks->count == MOST_LOOK_STATES) {
+        return 0;
+    }
+    looks->states[looks->count++] = present;
+    return 1;
+}
+
+void look_up_again(CodeState *state)
+{
+    LookUps *looks = &state->looks;
+    ColdRuns *cold = &state->cold;
+    if (looks->kind == KIND_UNKNOWN || is_looked_up(cold->kind)) {
+        return;
+    }
+    if (cold->ns >= cold->next_look_ns || is_new_state(looks)) {
+        looks->otherwise = cold->kind;
+        cold->kind = looks->kind;
+    }
+}
+
+void look_up_missed(CodeState *state, long long ns)
+{
+    LookUps *looks = &state->looks;
+    looks->kind = state->cold.kind;
+    looks->cost_ns += ns;
+    is_new_state(looks);
+    state->cold.kind = looks->otherwise;
+    state->cold.next_look_ns = state->cold.ns + TIMES_THE_LOOKS * looks->cost_ns;
+}
