@@ -283,6 +283,8 @@ def rule_of(func: OpOverload) -> Rule:
         return run_shape_rule(func)
     written = [i for i, argument in enumerate(func._schema.arguments) if _is_written_list(argument)]
     general = foreign_rule_of(func) if is_foreign(func) else general_rule_of(func)
+    if func._opname.startswith("_foreach_"):
+        general = rule_for_each(func, general)
     return counting_writes(general, written) if written else general
 
 
@@ -373,6 +375,23 @@ LARGE = 1 << 20  # elements of zeros; an operator is not run on more
 NOT_OF_ZEROS = frozenset(
     [torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output]
 )
+
+
+def rule_for_each(func: OpOverload, general: Rule) -> Rule:
+    """An operator over lists of tensors: the operator on each tensor, where we know it."""
+    from codegen.kernel.foreach import FOREACH  # lazy: import time
+
+    each = FOREACH.get(func)
+    if each is None:
+        return general
+
+    def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        common_device(mode, func, args, kwargs)  # refuses tensors that are not of this mode
+        with mode:
+            results = each(*args, **kwargs)
+        return general(mode, func, args, kwargs) if results is NotImplemented else results
+
+    return run
 
 
 def run_shape_rule(func: OpOverload) -> Rule:

@@ -260,7 +260,7 @@ def rule_for(op: OpOverload) -> Body | None:
     others.
     """
     if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
-        from codegen.rewrite.foreach import FOREACH  # lazy: import time
+        from codegen.kernel.foreach import FOREACH  # lazy: import time
 
         return FOREACH.get(op)
     return TABLE.get(op)

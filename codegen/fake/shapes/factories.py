@@ -110,6 +110,22 @@ def bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)
 
 
+@shape_rule("randint", "randint.low")
+def randint(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    *bounds, shape = args
+    low, high = bounds if len(bounds) == 2 else (0, *bounds)
+    dtype = kwargs.get("dtype") or torch.int64
+    usual = is_strided(kwargs) and non_negative(shape) and low < high and dtype is torch.int64
+    return contiguous(shape, dtype) if usual else NotImplemented
+
+
+@shape_rule("multinomial")
+def multinomial(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    weights, draws = args[:2]
+    usual = weights.dim() in (1, 2) and weights.dtype.is_floating_point and weights.numel() and draws > 0
+    return contiguous((*weights.shape[:-1], draws), torch.int64) if usual else NotImplemented
+
+
 @shape_rule("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
 def normal(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = [value for value in args if isinstance(value, torch.Tensor)]

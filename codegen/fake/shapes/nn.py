@@ -17,15 +17,7 @@ from typing import Any
 import torch
 from torch._prims_common import suggest_memory_format
 
-from codegen.fake.shapes.spec import (
-    Spec,
-    channels_last,
-    contiguous,
-    is_contiguous,
-    like,
-    packed,
-    shape_rule,
-)
+from codegen.fake.shapes.spec import Spec, channels_last, contiguous, is_contiguous, like, shape_rule
 
 INDEX = (torch.int64, torch.int32)
 
@@ -145,60 +137,6 @@ def adaptive_avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous((*args[0].shape[:-2], *args[1]), args[0].dtype) if plain(args[0]) else NotImplemented
 
 
-def in_suggested_format(tensor: torch.Tensor) -> Any:
-    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels-last or row-major."""
-    shape, rank = tuple(tensor.shape), tensor.dim()
-    if suggest_memory_format(tensor) is torch.contiguous_format:
-        both = is_channels_last(tensor) and not is_contiguous(tensor)  # by a stride of a dim of size 1
-        return NotImplemented if both else contiguous(shape, tensor.dtype)
-    return Spec(shape, packed(shape, (1, *range(rank - 1, 1, -1), 0), empty=1), tensor.dtype)
-
-
-@shape_rule("native_batch_norm")
-def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, training = args[0], args[5]
-    result = NotImplemented if tensor.dim() < 2 or tensor.numel() == 0 else in_suggested_format(tensor)
-    saved = contiguous((tensor.shape[1] if training else 0,) if tensor.dim() > 1 else (), tensor.dtype)
-    return NotImplemented if result is NotImplemented else (result, saved, saved)
-
-
-@shape_rule("native_batch_norm_backward")
-def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, mask = args[1], args[9]
-    result = NotImplemented if tensor.numel() == 0 else in_suggested_format(tensor)
-    if result is NotImplemented:
-        return NotImplemented
-    channels = contiguous((tensor.shape[1],), tensor.dtype)
-    shapes = (result, channels, channels)
-    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
-
-
-@shape_rule("native_layer_norm")
-def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, normalized = args[0], tuple(args[1])
-    outer = tensor.dim() - len(normalized)
-    if (
-        outer < 0
-        or not normalized
-        or not tensor.dtype.is_floating_point
-        or tuple(tensor.shape[outer:]) != normalized
-    ):
-        return NotImplemented
-    stats = contiguous((*tensor.shape[:outer], *(1,) * len(normalized)), tensor.dtype)
-    return (contiguous(tensor.shape, tensor.dtype), stats, stats)
-
-
-@shape_rule("native_layer_norm_backward")
-def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, normalized, mask = args[1], args[2], args[7]
-    shapes = (
-        contiguous(tensor.shape, tensor.dtype),
-        contiguous(normalized, tensor.dtype),
-        contiguous(normalized, tensor.dtype),
-    )
-    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
-
-
 @shape_rule("log_sigmoid_forward")
 def log_sigmoid_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Row-major for every layout of the operand."""
@@ -233,6 +171,13 @@ def nll_loss2d_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if tensor.dim() != 4 or tuple(target.shape) != (tensor.shape[0], *tensor.shape[2:]):
         return NotImplemented
     return contiguous(target.shape if reduction == 0 else (), tensor.dtype), contiguous((), tensor.dtype)
+
+
+@shape_rule("binary_cross_entropy")
+def binary_cross_entropy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, target, weight, reduction = (*args, None, 1)[:4] if len(args) < 4 else args
+    unusual = kwargs or weight is not None or tensor.shape != target.shape or tensor.dtype is not target.dtype
+    return NotImplemented if unusual or not reduction else contiguous((), tensor.dtype)
 
 
 @shape_rule("binary_cross_entropy_backward")
@@ -332,7 +277,8 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im", "diag_embed", "frexp.Tensor",
     "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
     "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d",
-    "replication_pad3d_backward", "angle",
+    "replication_pad3d_backward", "angle", "im2col", "upsample_nearest2d_backward",
+    "upsample_bilinear2d_backward",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Has no rule: the operator runs on zeros. All of these operators accept zeros."""

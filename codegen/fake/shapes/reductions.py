@@ -114,6 +114,15 @@ def variance_and_mean(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return spec if spec is NotImplemented else (spec, spec)
 
 
+@shape_rule("linalg_vector_norm")
+def vector_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor = args[0]
+    usual = tensor.dtype.is_floating_point and tensor.numel() and kwargs.get("dtype") in (None, tensor.dtype)
+    dims = argument(args, kwargs, 2, "dim", None)
+    shape = reduced_shape(tensor, dims, argument(args, kwargs, 3, "keepdim", False)) if usual else None
+    return NotImplemented if shape is None else contiguous(shape, tensor.dtype)
+
+
 @shape_rule("logsumexp")
 def logsumexp(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return reduction(args, kwargs, to_float(args[0].dtype))

@@ -351,6 +351,16 @@ w, x = (to_fake(mode, t) for t in (torch.randn(4, 4, requires_grad=True), torch.
 with mode:
     y = F.dropout(F.layer_norm(F.gelu(x @ w), (4,)), 0.5, True)
     F.cross_entropy(y, torch.zeros(3, dtype=torch.long)).backward()
+    heads = x.reshape(1, 1, 3, 4)
+    for drops in (0.0, 0.5):
+        F.scaled_dot_product_attention(heads, heads, heads, dropout_p=drops)
+    F.scaled_dot_product_attention(*[(w * 2).reshape(1, 1, 4, 4)] * 3).sum().backward()
+    F.group_norm((w * 2)[..., None], 2).sum().backward()
+    F.binary_cross_entropy(x, x)
+    pairs = [x, w.detach()], [x + 1, w.detach()]
+    torch._foreach_addcmul_(*pairs, pairs[1], 0.1)
+    torch._foreach_norm(torch._foreach_add(*pairs))
+    torch.linalg.vector_norm(x), torch.randint(0, 5, (3,)), torch.multinomial(x, 2)
     assert "sympy" not in sys.modules
     torch.linalg.norm(x), torch.fft.fft(x), F.interpolate(x[None], 8), x.std(), torch.special.zeta(x, x)
 names = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd")

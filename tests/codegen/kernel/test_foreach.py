@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import capture
+from codegen.kernel.foreach import FOREACH
 from codegen.launch import assembly
-from codegen.rewrite.foreach import FOREACH
 
 pytest.importorskip("_capture")
 

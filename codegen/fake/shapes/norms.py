@@ -1,0 +1,100 @@
+"""Normalisations over batches, layers and groups of channels.
+
+In:  a tensor, parameters of the layer.
+Out: the `Spec`s of the result and of the statistics that the backward reads.
+
+    native_group_norm(f32[2, 6, 4], ..., groups=3)   ->   f32[2, 6, 4], f32[2, 3], f32[2, 3]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._prims_common import suggest_memory_format
+
+from codegen.fake.shapes.nn import is_channels_last, plain
+from codegen.fake.shapes.spec import Spec, contiguous, is_contiguous, packed, shape_rule
+
+
+def in_suggested_format(tensor: torch.Tensor) -> Any:
+    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels-last or row-major."""
+    shape, rank = tuple(tensor.shape), tensor.dim()
+    if suggest_memory_format(tensor) is torch.contiguous_format:
+        both = is_channels_last(tensor) and not is_contiguous(tensor)  # by a stride of a dim of size 1
+        return NotImplemented if both else contiguous(shape, tensor.dtype)
+    return Spec(shape, packed(shape, (1, *range(rank - 1, 1, -1), 0), empty=1), tensor.dtype)
+
+
+@shape_rule("native_batch_norm", "_native_batch_norm_legit")
+def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, training = args[0], args[5]
+    result = NotImplemented if tensor.dim() < 2 or tensor.numel() == 0 else in_suggested_format(tensor)
+    saved = contiguous((tensor.shape[1] if training else 0,) if tensor.dim() > 1 else (), tensor.dtype)
+    return NotImplemented if result is NotImplemented else (result, saved, saved)
+
+
+@shape_rule("native_batch_norm_backward")
+def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, mask = args[1], args[9]
+    result = NotImplemented if tensor.numel() == 0 else in_suggested_format(tensor)
+    if result is NotImplemented:
+        return NotImplemented
+    channels = contiguous((tensor.shape[1],), tensor.dtype)
+    shapes = (result, channels, channels)
+    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
+
+
+@shape_rule("native_layer_norm")
+def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, normalized = args[0], tuple(args[1])
+    outer = tensor.dim() - len(normalized)
+    if (
+        outer < 0
+        or not normalized
+        or not tensor.dtype.is_floating_point
+        or tuple(tensor.shape[outer:]) != normalized
+    ):
+        return NotImplemented
+    stats = contiguous((*tensor.shape[:outer], *(1,) * len(normalized)), tensor.dtype)
+    return (contiguous(tensor.shape, tensor.dtype), stats, stats)
+
+
+@shape_rule("native_layer_norm_backward")
+def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, normalized, mask = args[1], args[2], args[7]
+    shapes = (
+        contiguous(tensor.shape, tensor.dtype),
+        contiguous(normalized, tensor.dtype),
+        contiguous(normalized, tensor.dtype),
+    )
+    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
+
+
+@shape_rule("native_group_norm")
+def native_group_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, weight, bias, batch, channels, _, groups, _ = args
+    parameters = [parameter for parameter in (weight, bias) if parameter is not None]
+    usual = (
+        plain(tensor)
+        and tensor.dtype.is_floating_point
+        and tensor.numel()
+        and groups > 0
+        and channels % groups == 0
+        and tuple(tensor.shape[:2]) == (batch, channels)
+        and all(one.dtype is tensor.dtype and tuple(one.shape) == (channels,) for one in parameters)
+    )
+    if not usual:
+        return NotImplemented
+    stats = contiguous((batch, groups), tensor.dtype)
+    return contiguous(tensor.shape, tensor.dtype), stats, stats
+
+
+@shape_rule("native_group_norm_backward")
+def native_group_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    grad, tensor, *_, mask = args
+    channels, dtype = args[6], tensor.dtype
+    if not plain(grad, tensor) or grad.dtype is not dtype or args[2].dtype is not dtype:
+        return NotImplemented
+    specs = contiguous(tensor.shape, dtype), contiguous((channels,), dtype), contiguous((channels,), dtype)
+    return tuple(spec if wanted else None for spec, wanted in zip(specs, mask))
