@@ -60,7 +60,8 @@ class Seen:
     `strides` has the largest stride of each tensor. None stands for a stride, float or iterator position that
     changed, and for the sizes of a tensor whose number of
     dims changed. `written` has the attributes and globals that the code sets. `lengths` has the lengths of
-    loops and of existing lists, by their place.
+    existing lists, by their place; `loops` those of loops, which all codes share: a loop may be captured with
+    several callers.
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Seen:
     positions: dict[str, int | None] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
+    loops: dict[Any, set[int]] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """What is known of sizes and numbers, for JSON."""
@@ -101,12 +103,13 @@ class SizeHistory:
     def __init__(self) -> None:
         self._seen: CodeTable[Seen] = CodeTable()
         self.glances: CodeTable[dict[int, Seen]] = CodeTable()
+        self._loops: dict[Any, set[int]] = {}
         _histories.add(self)
 
     def of(self, code: CodeType) -> Seen:
         seen = self._seen.get(code)
         if seen is None:
-            seen = self._seen[code] = Seen()
+            seen = self._seen[code] = Seen(loops=self._loops)
             original = resume.point_of(code).original
             if original is not code:  # they are parts of one function
                 seen.written = self.of(original).written
@@ -114,6 +117,7 @@ class SizeHistory:
 
     def clear(self) -> None:
         self._seen.clear()
+        self._loops.clear()
         self.glances.clear()
 
 
@@ -266,8 +270,16 @@ class SizePolicy:
         return isinstance(source, LocalSource) and source.name in self.open_locals
 
     def length_varies(self, place: Any, length: int) -> bool:
-        """Whether the loop or list at this place has had so many lengths that Python should walk over it."""
-        lengths = self.seen.lengths.setdefault(place, set())
+        """Whether the list at this place has had so many lengths that Python should walk over it."""
+        return self._varies(self.seen.lengths, place, length)
+
+    def loop_varies(self, code: CodeType, index: int, length: int) -> bool:
+        """The same for the loop that begins at an instruction."""
+        place = (code.co_filename, code.co_firstlineno, code.co_qualname, index)
+        return self._varies(self.seen.loops, place, length)
+
+    def _varies(self, seen: dict[Any, set[int]], place: Any, length: int) -> bool:
+        lengths = seen.setdefault(place, set())
         lengths.add(length)
         return self.may_break and len(lengths) > LENGTHS_OF_LOOPS
 

@@ -87,9 +87,8 @@ class RangeVariable(Variable):
         return fold(getattr(self.value, name), args, kwargs)
 
     def iterate(self, tx: Interpreter) -> Variable:
-        place = (tx.code.co_qualname, tx.index)
         symbolic = any(map(is_symbolic, self.parts or ()))
-        if symbolic and tx.output.symbols.policy.length_varies(place, len(self._value)):
+        if symbolic and tx.output.symbols.policy.loop_varies(tx.code, tx.index, len(self._value)):
             return ChangingIterator(self)
         return RangeIterator(self.value)
 

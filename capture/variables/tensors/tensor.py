@@ -29,7 +29,7 @@ from capture.variables.core.exception import raise_new, raise_python
 from capture.variables.core.makers import makes
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.wrap import wrap, wrap_class
-from capture.variables.iterators.iterator import SequenceIterator
+from capture.variables.iterators.iterator import ChangingIterator, SequenceIterator
 from capture.variables.numbers import constant_tensors
 from capture.variables.tensors import tensor_attributes
 from guards.sources import GradSource
@@ -336,7 +336,16 @@ class TensorVariable(Variable):
         return ConstantVariable(self.value.storage_offset())
 
     def iterate(self, tx: Interpreter) -> Variable:
-        return SequenceIterator(self.unpack(tx))
+        return ChangingIterator(self) if self._length_varies(tx) else SequenceIterator(self.unpack(tx))
+
+    def _length_varies(self, tx: Interpreter) -> bool:
+        """Whether the number of rows is a symbol and had so many values here that Python walks over them."""
+        if self.cls is not torch.Tensor or tx.output.modes.function_modes or self.fake.ndim == 0:
+            return False
+        rows: Any = self.fake.shape[0]
+        if not isinstance(rows, torch.SymInt) or tx.output.unbacked.is_among((rows,)):
+            return False
+        return tx.output.symbols.policy.loop_varies(tx.code, tx.index, rows.node.hint)
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
         store_attributes(code, self, self.attributes)

@@ -31,6 +31,20 @@ class Recurrent(nn.Module):
         return state
 
 
+class OverRows(Recurrent):
+    def forward(self, x, state=None):
+        for row in x:
+            state = self.cell(row, state)
+        return state
+
+
+class OverNumberedRows(Recurrent):
+    def forward(self, x, state=None):
+        for i, (row, same_row) in enumerate(zip(x, x * 2)):
+            state = self.cell(row + same_row * i, state)
+        return state
+
+
 class Counting(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -153,6 +167,8 @@ def rows(i: int) -> tuple[Any, ...]:
 #: name -> what makes the program, its arguments in a call, and the most entries
 PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], int]] = {
     "recurrent": (Recurrent, lambda i: (sequence(i),), 8),
+    "rows": (OverRows, lambda i: (sequence(i),), 8),
+    "numbered rows": (OverNumberedRows, lambda i: (sequence(i),), 8),
     "counter of a module": (Counting, rows, 3),
     "layers": (Layers, rows, 4),
     "numbered layers": (NumberedLayers, rows, 4),
