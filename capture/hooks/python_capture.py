@@ -153,3 +153,24 @@ def is_resume(code: types.CodeType) -> bool:
     """Whether `mark_resume` has marked the code."""
     state = _states.get(id(code))
     return state is not None and state.resume
+
+
+class FakeDispatch:
+    """The same as `_capture.FakeDispatch`: answers `prim.device`; `otherwise` runs all other operators."""
+
+    def __init__(
+        self, device_operator: Any, meta: Any, otherwise: Callable[..., Any], owner: str | None = None
+    ) -> None:
+        self.device_operator = device_operator
+        self.meta = meta
+        self.otherwise = otherwise
+        self.owner = owner
+
+    def __get__(self, mode: Any, _: Any = None) -> Any:
+        return self if mode is None else types.MethodType(self, mode)
+
+    def __call__(self, mode: Any, operator: Any, classes: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if operator is not self.device_operator:
+            return self.otherwise(mode, operator, classes, args, kwargs)
+        fake_mode = mode if self.owner is None else getattr(mode, self.owner)
+        return self.meta if fake_mode.in_kernel_invocation else args[0]._fake_device
