@@ -27,7 +27,7 @@ from capture.hooks.converters import forget_learned
 from capture.hooks.copies import remember_copies
 from capture.hooks.regions import Region, disabled, without_capture
 from capture.interpret.budget import forget_too_long
-from capture.policy import first_steps, marks
+from capture.policy import first_steps, gains, marks
 from capture.policy.marks import (
     allow_in_graph,
     assume_constant_result,
@@ -341,6 +341,7 @@ def reset() -> None:
     forget_learned()
     policy.forget_all()
     first_steps.forget_all()
+    gains.forget()
     counters.clear()
     forget_warnings()
     forget_captures()

@@ -47,7 +47,11 @@ typedef struct {
                           NULL: nothing is known of the future */
     long long unit_ns;
     long long least_ns;
+    long long first_ns; /* more, as long as COMPILER is not imported */
 } Patience;
+
+/* The module that the first capture of a process imports with all that belongs to it. */
+#define COMPILER "llvmlite"
 
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
  * runs again. */
@@ -103,12 +107,24 @@ static struct {
 /* A process begins with the experience that so much has cost what was expected. */
 enum { EXPECTED_AT_FIRST_NS = 500000000 };
 
+static int compiler_is_imported(void)
+{
+    static int imported = 0;
+    if (!imported) {
+        PyObject *modules = PyImport_GetModuleDict();
+        imported =
+            modules != NULL && PyDict_CheckExact(modules) && PyDict_GetItemString(modules, COMPILER) != NULL;
+    }
+    return imported;
+}
+
 long long patience_estimate(PyObject *callback, const CodeState *state)
 {
     const Patience *patience = (Patience *)callback;
     const ColdRuns *cold = &state->cold;
     const double units = cold->runs == 0 ? 0 : (double)(cold->units / cold->runs);
-    return patience->least_ns + (long long)(units * (double)patience->unit_ns);
+    const long long first = patience->first_ns == 0 || compiler_is_imported() ? 0 : patience->first_ns;
+    return first + patience->least_ns + (long long)(units * (double)patience->unit_ns);
 }
 
 /* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
@@ -398,19 +414,20 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind", "unit_ns", "least_ns", "judge", "glance", "foresee", NULL};
+    static char *names[] = {"callback", "kind",    "unit_ns",  "least_ns", "judge",
+                            "glance",   "foresee", "first_ns", NULL};
     PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
-    long long unit_ns = 0, least_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOO:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns, &judge, &glance, &foresee)) {
+    long long unit_ns = 0, least_ns = 0, first_ns = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOL:Patience", names, &callback, &kind, &unit_ns,
+                                     &least_ns, &judge, &glance, &foresee, &first_ns)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
         PyErr_SetString(PyExc_TypeError, "Patience: callback and kind must be callable");
         return NULL;
     }
-    if (unit_ns < 0 || least_ns < 0) {
-        PyErr_SetString(PyExc_ValueError, "Patience: unit_ns and least_ns can't be negative");
+    if (unit_ns < 0 || least_ns < 0 || first_ns < 0) {
+        PyErr_SetString(PyExc_ValueError, "Patience: unit_ns, least_ns and first_ns can't be negative");
         return NULL;
     }
     Patience *self = (Patience *)type->tp_alloc(type, 0);
@@ -422,6 +439,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->foresee = foresee == Py_None ? NULL : Py_NewRef(foresee);
         self->unit_ns = unit_ns;
         self->least_ns = least_ns;
+        self->first_ns = first_ns;
     }
     return (PyObject *)self;
 }
@@ -470,7 +488,7 @@ PyTypeObject Patience_Type = {
     .tp_doc =
         "Patience(callback, kind, *, unit_ns, least_ns): a callback for set_callback that waits until "
         "Python has run frames of a code object for unit_ns nanoseconds for each of their code units, and "
-        "for least_ns in all.",
+        "for least_ns in all; for first_ns more where nothing has imported the compiler yet.",
     .tp_basicsize = sizeof(Patience),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = patience_new,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import time
 import weakref
 
@@ -74,6 +76,28 @@ def test_time_has_to_reach_the_price(hook):
     assert asked.names == []
     run(hook, asked, f, unit_ns=1, least_ns=1000)
     assert asked.names == ["f"]
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_the_first_capture_of_a_process_imports_the_compiler(imported):
+    """That has to pay, too."""
+    program = f"""
+import sys, types, _capture
+if {imported}:
+    sys.modules["llvmlite"] = types.ModuleType("llvmlite")
+asked = []
+def f():
+    return 1
+kind = lambda code: 1
+callback = lambda frame: asked.append(frame.code)
+_capture.set_callback(_capture.Patience(callback, kind, first_ns=10**15), object())
+for _ in range(3):
+    f()
+_capture.set_callback(None, None)
+print(f.__code__ in asked)
+"""
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == str(imported)
 
 
 def test_callees_of_a_cold_frame_wait_for_it(hook):

@@ -30,6 +30,7 @@ def hot(monkeypatch):
     capture.reset()
     monkeypatch.setattr(patience, "UNIT_NS", 0)
     monkeypatch.setattr(patience, "LEAST_NS", 0)
+    monkeypatch.setattr(patience, "FIRST_NS", 0)
     with capture.config.patch(when="hot", max_instructions=2000):
         yield
     capture.reset()

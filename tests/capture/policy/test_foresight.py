@@ -16,7 +16,7 @@ import torch
 
 import capture
 from capture.bytecode.loop_iterators import iterator_places
-from capture.policy import patience
+from capture.policy import gains, patience
 from capture.policy.foresight import yet_to_come
 
 
@@ -284,7 +284,8 @@ def test_the_length_of_a_loop_decides(turns, least_ns, captured, monkeypatch):
     capture.reset()
     monkeypatch.setattr(patience, "UNIT_NS", 0)
     monkeypatch.setattr(patience, "LEAST_NS", least_ns)
-    monkeypatch.setattr(patience, "GAIN", 1e4)
+    monkeypatch.setattr(gains, "GAIN", 1e4)
+    monkeypatch.setattr(patience, "FIRST_NS", 0)
 
     def f():
         x = torch.ones(3)

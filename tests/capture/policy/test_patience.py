@@ -11,7 +11,7 @@ import torch
 
 import cache
 import capture
-from capture.policy import foresight, patience
+from capture.policy import foresight, gains, patience
 from capture.policy.patience import Kind, kind
 from capture.report.counters import counters
 from capture.report.errors import ConfigError
@@ -23,6 +23,7 @@ def hot(monkeypatch):
     capture.reset()
     monkeypatch.setattr(patience, "UNIT_NS", 0)
     monkeypatch.setattr(patience, "LEAST_NS", 0)
+    monkeypatch.setattr(patience, "FIRST_NS", 0)
     monkeypatch.setattr(foresight, "yet_to_come", lambda frame: None)  # pytest has loops, too
     with capture.config.patch(when="hot"):
         yield
@@ -197,6 +198,21 @@ def test_an_entry_that_is_slower_goes():
     assert verdict((1000, 900), (2000, 1800)) == (Kind.ONCE, False)
     assert verdict((1000, 900), (2000, 1800), breaks=True) == (Kind.LEFT, False)
     assert counters["frames"] == {"did_not_pay": 2}
+
+
+def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
+    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: 10.0)
+    assert gains.expected() == gains.GAIN
+    for _ in range(gains.TRIALS):
+        verdict((1000, 900), (200, 150))
+    assert patience.will_save() == pytest.approx(10 * (gains.GAIN + 0.8) / 2)
+    for _ in range(100):
+        verdict((1000, 900), (2000, 1900))
+    assert 0 < gains.expected() < 0.1
+    verdict((1000, 900), (200, 150), trains=True)  # its backward is not seen
+    assert gains.expected() == pytest.approx((gains.TRIALS * (gains.GAIN + 0.8)) / (2 * gains.TRIALS + 100))
+    capture.reset()
+    assert gains.expected() == gains.GAIN
 
 
 def test_both_the_mean_and_the_least_time_have_to_be_worse():

@@ -23,7 +23,8 @@ X = torch.arange(6.0).reshape(2, 3)
 def hot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Frames that have run twice are hot, and each entry pays: no test waits for the clock."""
     monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
-    for name, value in (("UNIT_NS", 0), ("LEAST_NS", 0), ("PAYS", 1e9), ("PAYS_WITH_BACKWARD", 1e9)):
+    costs = (("UNIT_NS", 0), ("LEAST_NS", 0), ("FIRST_NS", 0))
+    for name, value in (*costs, ("PAYS", 1e9), ("PAYS_WITH_BACKWARD", 1e9)):
         monkeypatch.setattr(patience, name, value)
     settings = {"cache_dir": str(tmp_path), "store_entries": True, "raise_on_error": True, "when": "hot"}
     with config.patch(settings):

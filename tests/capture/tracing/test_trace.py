@@ -77,6 +77,7 @@ def test_the_page_has_every_event():
 def test_the_trial_of_an_entry(tmp_path, monkeypatch):
     """Also of one that goes: it is slower than Python."""
     monkeypatch.setattr(patience, "LEAST_NS", 0)
+    monkeypatch.setattr(patience, "FIRST_NS", 0)
     monkeypatch.setattr(patience, "UNIT_NS", 1)
     for pays in (1.1, 0.0):
         monkeypatch.setattr(patience, "PAYS", pays)
