@@ -1,10 +1,10 @@
 """What a trace costs: `python -m benchmarks.tracing`.
 
 In:  nothing.
-Out: the time of a capture with a trace, beside the same capture without one: a GPT (forward), a U-Net, a
-     function in three pieces. The captures take turns; each ratio is of one turn, the median is shown. `off`
-     is a capture without a trace beside one whose events nobody hears. Then the memory of Python objects at
-     the peak of a capture. The begin and the end of the trace are not in the times.
+Out: for a GPT (forward), a U-Net and a function in three pieces: the share of a capture that is spent on
+     events, without a trace (counters and logs) and with one (the recorder); the time of a capture with a
+     trace, beside the same capture without one, in turns; the memory of Python objects at the peak. Medians.
+     The begin and the end of the trace are not in the times.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from benchmarks.measure import Targets, header
 from benchmarks.programs.generative import DiffusionUNet
 from benchmarks.programs.language import GPT, GPTConfig
 from capture.report import observe
+from capture.tracing.trace_file import TraceFile
 from codegen.kernel import events
 
 TURNS = 11
-TURNS_OFF = 31  # what is to be shown is small
-TARGET, TARGET_OFF = 1.10, 1.01
+TARGET, TARGET_OFF = 0.10, 0.01  # more than a capture
 
 
 def pieces(x: torch.Tensor) -> torch.Tensor:
@@ -49,14 +49,31 @@ def programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     }
 
 
+class Clock:
+    """Adds up the processor time of the calls of a function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.seconds = 0.0
+
+    def __call__(self, *args: Any) -> None:
+        started = time.process_time()
+        self.function(*args)
+        self.seconds += time.process_time() - started
+
+
 @contextlib.contextmanager
-def nobody_listens() -> Iterator[None]:
-    """Events reach neither recorders nor counters nor logs."""
-    with (
-        mock.patch.object(observe, "_listener", lambda name, fields: None),
-        mock.patch.object(events, "listener", None),
-    ):
-        yield
+def clock_of_listener() -> Iterator[Clock]:
+    clock = Clock(observe._listener)
+    with mock.patch.object(observe, "_listener", clock), mock.patch.object(events, "listener", clock):
+        yield clock
+
+
+@contextlib.contextmanager
+def clock_of_recorder() -> Iterator[Clock]:
+    clock = Clock(TraceFile.record)
+    with mock.patch.object(TraceFile, "record", lambda self, event: clock(self, event)):
+        yield clock
 
 
 @contextlib.contextmanager
@@ -89,33 +106,44 @@ def peak(function: Callable[..., Any], args: tuple[Any, ...], block: Block) -> i
 
 
 Run = Callable[[Block], float]
+Clocked = Callable[[], contextlib.AbstractContextManager[Clock]]
 
 
-def add_ratio(table: Targets, what: str, run: Run, blocks: tuple[Block, Block], target: float | None) -> None:
-    """The first block beside the second one, in turns."""
-    ratios, plain = [], []
-    for _ in range(TURNS_OFF if target == TARGET_OFF else TURNS):
-        plain.append(run(blocks[1]))
-        ratios.append(run(blocks[0]) / plain[-1])
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    measured = f"{statistics.median(plain) * 1e3:.0f} ms without, quartiles {low:.3f} to {high:.3f}"
-    table.add(what, middle, target, " of a capture", measured)
+def share(run: Run, block: Block, clocked: Clocked) -> float:
+    """The clocked time, as a part of the rest of a capture."""
+    with clocked() as clock:
+        whole = run(block)
+    return clock.seconds / (whole - clock.seconds)
+
+
+def more(run: Run, block: Block) -> float:
+    """How much longer than a capture without a trace: the part of it."""
+    without = run(contextlib.nullcontext)
+    return run(block) / without - 1
 
 
 def add_rows(table: Targets, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     def run(block: Block) -> float:
         return captured(function, args, block)
 
-    run(contextlib.nullcontext)
-    add_ratio(table, f"{name}, off", run, (contextlib.nullcontext, nobody_listens), TARGET_OFF)
+    def add(what: str, measure: Callable[[], float], target: float | None) -> None:
+        low, middle, high = statistics.quantiles([measure() for _ in range(TURNS)], n=4)
+        spread = f"quartiles {low:.2%} to {high:.2%}"
+        table.add(f"{name}: {what}", 100 * middle, None if target is None else 100 * target, " %", spread)
+
+    off: Block = contextlib.nullcontext
+    for block in (off, lambda: traced([])):
+        run(block)
+    add("events, no trace", lambda: share(run, off, clock_of_listener), TARGET_OFF)
+    add("events, a trace", lambda: share(run, lambda: traced([]), clock_of_recorder), TARGET)
     for show in ([], ["bytecode"], ["bytecode", "loops", "llvm"]):
         with_trace = functools.partial(traced, show)
         run(with_trace)
-        what = f"{name}, {', '.join(show) or 'as it is'}"
-        add_ratio(table, what, run, (with_trace, contextlib.nullcontext), None if show else TARGET)
-    without, within = (peak(function, args, block) for block in (contextlib.nullcontext, lambda: traced([])))
-    measured = f"{without / 1e6:.2f} MB without, {within / 1e6:.2f} MB with"
-    table.add(f"{name}, memory", (within - without) / 1e6, None, " MB more", measured)
+        what = f"longer with {', '.join(show) or 'a trace'}"
+        add(what, functools.partial(more, run, with_trace), None)
+    without, within = peak(function, args, off), peak(function, args, lambda: traced([]))
+    measured = f"{within / 1e6:.2f} MB, {without / 1e6:.2f} MB without"
+    table.add(f"{name}: memory", (within - without) / 1e6, None, " MB more", measured)
 
 
 def main() -> None:

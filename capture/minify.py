@@ -13,7 +13,7 @@ from typing import Any
 
 from capture.backends import registry
 from capture.check import STAGES, CheckResult, check
-from capture.report.arguments import checked_arguments
+from capture.report.arguments import checked_arguments, shown
 from capture.report.errors import UsageError
 from capture.report.whole_file import write_whole
 from codegen.kernel.records import dataclass
@@ -43,12 +43,14 @@ def minify(
 
     The script has the operations of one graph that are enough, with small inputs. A backend that is not one
     of this package's must be registered in it.
-    Errors: UsageError if nothing is wrong, or if no graph is wrong alone.
+    Errors: UsageError if nothing is wrong, if no graph is wrong alone, or for arguments that are no tuple.
     """
     from capture.checking.judge import judge  # lazy: import time
     from capture.checking.reduce import reduced  # lazy: import time
     from capture.checking.script import script_of  # lazy: import time
 
+    if not isinstance(args, (tuple, list)):
+        raise UsageError(f"minify takes the arguments as a tuple: minify(f, (x,)), not {shown(args)}")
     result = check(fn, backends=backends)(*args, **(kwargs or {}))
     if result.ok:
         raise UsageError(f"there is nothing to reproduce: {result.report()}")

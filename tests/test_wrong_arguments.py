@@ -47,6 +47,7 @@ MISTAKES = {
     "compile(fulgraph)": (lambda: capture.compile(double, fulgraph=True), "did you mean 'fullgraph'?"),
     "enable(fulgraph)": (lambda: capture.enable(fulgraph=True), "did you mean 'fullgraph'?"),
     "set_stance(stanc)": (lambda: capture.set_stance(stanc="default"), "did you mean 'stance'?"),
+    "minify(f, x)": (lambda: capture.minify(double, X), "as a tuple: minify(f, (x,)), not a Tensor"),
     "reset(f)": (lambda: capture.reset(double), "too many positional arguments"),
     "on_guard_failure(3)": (lambda: capture.on_guard_failure(3), "takes a function of one text, not 3"),
 }
