@@ -92,6 +92,13 @@ class DeferredCalls:
             raise GraphBreak("call_skipped", name=name, why="the program may catch its exception")
         self.calls.append(DeferredCall(function, args, kwargs or {}, tx.places_with_globals()))
 
+    def replace(
+        self, count: int, tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> None:
+        """Defer one call in place of the calls behind the first `count`: it makes them."""
+        del self.calls[count:]
+        self.add(tx, function, args, kwargs)
+
     def require(self, condition: Callable[..., bool], *args: Variable) -> bool:
         """Ask a condition each time before the graph runs. False if it does not hold now."""
         known = any(asked is condition and given == args for asked, given in self.conditions)

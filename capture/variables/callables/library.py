@@ -64,7 +64,10 @@ class LibraryCallable(Variable):
 
 
 class CachedFunctionVariable(Variable):
-    """A function under `functools.lru_cache`. A call returns the object in its cache."""
+    """A function under `functools.lru_cache`. A call returns the object in its cache.
+
+    A call that only writes texts (`logger.warning_once(...)`) runs behind the graph.
+    """
 
     def __init__(self, function: Any, source: Source) -> None:
         super().__init__(source)
@@ -98,10 +101,15 @@ class CachedFunctionVariable(Variable):
         known = _UNKNOWN not in (*given, *named.values())
         if known and (held := self._held(tx, given, named)) is not None:
             return held
-        before = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
+        effects = tx.output.side_effects
+        before, texts = (len(tx.output.graph.nodes), effects.change_count()), len(effects.deferred)
         result = self.wrapped(tx).call(tx, args, kwargs)
-        after = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
-        if before == after and known:
+        written = len(effects.deferred) - texts
+        after = len(tx.output.graph.nodes), effects.change_count() - written
+        if before == after and (written or not known) and self._may_run_later(tx, result, args, kwargs):
+            effects.deferred.replace(texts, tx, self.function, args, kwargs)
+            return result
+        if before == after and known and not written:
             if not cache_entries.is_full(self.function):
                 self._ask(given, named)
                 if (held := self._held(tx, given, named)) is not None:
@@ -112,6 +120,14 @@ class CachedFunctionVariable(Variable):
         raise GraphBreak(
             "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
         )
+
+    def _may_run_later(
+        self, tx: Interpreter, result: Variable, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> bool:
+        """Whether the call gives None behind the graph too, and evicts no entry that is guarded."""
+        given = [tx.output.objects.resolve(realize(value)) for value in (*args, *kwargs.values())]
+        kept = all(value.is_constant() or _is_unchanged_object(tx, value) for value in given)
+        return kept and result.is_exactly(None) and self.function.cache_info().maxsize is None
 
     def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Fills the cache as the program's call would. The call has no other effect."""
@@ -162,6 +178,13 @@ def _key_value(tx: Interpreter, value: Variable) -> Any:
         return _UNKNOWN
     real = value.real_value()
     return real if cache_entries.is_plain_key(real) else _UNKNOWN
+
+
+def _is_unchanged_object(tx: Interpreter, value: Variable) -> bool:
+    """Whether it is an existing object whose hash runs no code of the program."""
+    if not isinstance(value, ObjectVariable) or value.source is None:
+        return False
+    return not tx.output.side_effects.is_mutated(value) and cache_entries.is_plain_key(value.real_value())
 
 
 def is_dispatch(function: FunctionType) -> bool:

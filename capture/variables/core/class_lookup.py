@@ -99,7 +99,7 @@ def class_value(
         source = TypeAttrSource(class_source, name)
         if field is not None:
             source = AttrSource(source, field)
-    elif isinstance(value, (types.FunctionType, type)):
+    elif isinstance(value, (*FUNCTIONS, type)):
         source = ConstantSource(value)
     return wrap(tx.output, value, source)
 
@@ -112,8 +112,12 @@ def class_attribute(tx: Interpreter, owner: Variable, cls: type, name: str) -> V
     return bind(tx, owner, cls, found, name)
 
 
+#: what is a method of an instance
+FUNCTIONS = (types.FunctionType, functools._lru_cache_wrapper)
+
+
 def bind(tx: Interpreter, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    if isinstance(found, types.FunctionType):
+    if isinstance(found, FUNCTIONS):
         return make(types.MethodType, class_value(tx, owner, found, name), owner)
     if isinstance(found, staticmethod):
         return class_value(tx, owner, found.__func__, name, "__func__")

@@ -17,7 +17,7 @@ def break_print(x):
 
 @case(2, None)
 def break_item(x):
-    n = x.sum().item()
+    n = int(x.sum().item())
     return x + n
 
 

@@ -135,7 +135,7 @@ def walk_over_a_grown_list_with_a_break(values, x):
     for value in values:
         seen.append(value)
         if value == 3:
-            x = x + x.sum().item()
+            x = x + int(x.sum().item())
     return seen, x * 2
 
 
@@ -154,7 +154,7 @@ def iterator_behind_what_was_appended_over_a_break(values, x):
     values.append(4)
     found, back = iter(values), reversed(values)
     taken = next(found), next(found), next(found), next(back)
-    x = x + x.sum().item()
+    x = x + int(x.sum().item())
     return list(found), list(back), x * 2, taken
 
 
@@ -164,7 +164,7 @@ def known_iterator_over_a_grown_list(found, values, x):
     values.append(3)
     values.append(4)
     taken += [next(found), next(found)]
-    x = x + x.sum().item()
+    x = x + int(x.sum().item())
     return taken, list(found), x * 2
 
 
