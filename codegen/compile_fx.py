@@ -45,6 +45,7 @@ from codegen.launch.compiled import (
     InInferenceMode,
     calibrate,
     is_available,
+    refuse,
 )
 from codegen.trace import autocast
 
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("capture.codegen")
 
 Compiled = CompiledGraph | TrainingGraph | ViewsGraph | EagerGraph | Callable[..., tuple[Any, ...]]
+
+Fallback = Callable[..., tuple[Any, ...]]
 
 EXPECTED = (
     UntraceableError,
@@ -74,6 +77,7 @@ def compile_fx(
     store: Any = None,
     kernels: bool = True,
     frozen: frozenset[int] = frozenset(),
+    refuses: bool = False,
 ) -> Compiled:
     """Compiles `gm` for inputs like `example_inputs` (tensors, numbers), and for the present grad mode.
 
@@ -84,20 +88,22 @@ def compile_fx(
     ensures this. They become constants of a graph that computes no gradients. `kernels=False`: each ATen
     operator of the traced graphs is called, none is compiled (this separates the effects of tracing from the
     effects of kernels). Eager runs a graph that can't be compiled; the log `capture.codegen` says why.
+    `refuses`: where an index is out of range, or an operator raises, the graph raises `_capture.CheckFailed`
+    and has written nothing, so the caller can run the program. Otherwise eager runs such a graph again.
     """
     try:
         check_inputs(example_inputs)
         inside = without_inference_region(gm)
         if inside is not gm:
             with torch.inference_mode():
-                return InInferenceMode(
-                    compile_fx(inside, example_inputs, store=store, kernels=kernels, frozen=frozen)
-                )
+                options = {"store": store, "kernels": kernels, "frozen": frozen, "refuses": refuses}
+                return InInferenceMode(compile_fx(inside, example_inputs, **options))
         with mode_of_a_trace() as mode:
             with events.phase("trace"):
                 joint = trace_joint(gm, example_inputs, mode)
                 check_sharing(joint.trace, example_inputs)
-            graph = finish(gm, example_inputs, joint, store, kernels, frozen)
+            fallback = fallback_of(gm, refuses)
+            graph = finish(gm, example_inputs, joint, store, kernels, frozen, fallback)
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
@@ -111,7 +117,7 @@ def compile_fx(
 
 @unwatched()
 def compile_for_sizes(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None, refuses: bool = False
 ) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:
     """Compiles a graph whose int placeholders are symbols of its sizes, once for all sizes.
 
@@ -124,7 +130,8 @@ def compile_for_sizes(
         if without_inference_region(gm) is not gm:
             raise NotSymbolic("an inference mode region")
         calibrate()
-        graph = compile_symbolic(gm, example_inputs, store=store, fallback=fallback_of(gm, []))
+        fallback = fallback_of(gm, refuses)
+        graph = compile_symbolic(gm, example_inputs, store=store, fallback=fallback)
         return autocast.SizedWithoutAutocast(graph) if autocast.is_on() else graph
     except Exception as reason:  # whatever fails with symbols: numbers may work
         log.info("the graph is compiled for each of its sizes: %s: %s", type(reason).__name__, reason)
@@ -171,16 +178,17 @@ def finish(
     store: Any,
     kernels: bool,
     frozen: frozenset[int],
+    fallback: Fallback,
 ) -> Compiled:
     if joint.is_training:
-        return finish_training(gm, example_inputs, joint, store, kernels)
+        return finish_training(gm, example_inputs, joint, store, kernels, fallback)
     if joint.has_views:
-        return finish_views(gm, joint, store, kernels)
-    return finish_inference(gm, joint, store, kernels, {i: example_inputs[i] for i in frozen})
+        return finish_views(joint, store, kernels, fallback)
+    return finish_inference(joint, store, kernels, {i: example_inputs[i] for i in frozen}, fallback)
 
 
 def finish_inference(
-    gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool, frozen: dict[int, torch.Tensor]
+    joint: Joint, store: Any, kernels: bool, frozen: dict[int, torch.Tensor], fallback: Fallback
 ) -> Compiled:
     traced = joint.trace
     with traced.recorder.mode:
@@ -188,7 +196,6 @@ def finish_inference(
         graph = traced.finish(traced.output_nodes(traced.outputs))
     if frozen:
         freeze_inputs(graph, traced, frozen)
-    fallback = fallback_of(gm, traced.lifted)
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, changes=traced.changes)
     compiled.views = traced.views()
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
@@ -203,11 +210,16 @@ def freeze_inputs(graph: fx.Graph, traced: Trace, frozen: dict[int, torch.Tensor
 
 
 def finish_training(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    joint: Joint,
+    store: Any,
+    kernels: bool,
+    fallback: Fallback,
 ) -> Compiled:
     parts, segments = backward_parts(gm, example_inputs, joint, store, kernels)
-    forward = assemble(parts.forward, store=store, kernels=kernels, changes=joint.trace.changes)
-    fallback = fallback_of(gm, joint.trace.lifted)
+    changes = joint.trace.changes
+    forward = assemble(parts.forward, store=store, kernels=kernels, fallback=refuse, changes=changes)
     graph = TrainingGraph(joint.outputs, joint.writes, parts, forward, segments, fallback, joint.trace.lifted)
     return UnderGradMode(graph) if joint.enables_grad else graph
 
@@ -245,16 +257,18 @@ def backward_again(
         return backward_parts(gm, example_inputs, joint, store, kernels)[1]
 
 
-def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:
+def finish_views(joint: Joint, store: Any, kernels: bool, fallback: Fallback) -> ViewsGraph:
     traced = joint.trace
     with traced.recorder.mode:
         graph = traced.finish(traced.output_nodes(joint.results))
-    forward = assemble(graph, store=store, kernels=kernels, changes=traced.changes)
-    return ViewsGraph(joint.outputs, forward, fallback_of(gm, traced.lifted), traced.lifted)
+    forward = assemble(graph, store=store, kernels=kernels, fallback=refuse, changes=traced.changes)
+    return ViewsGraph(joint.outputs, forward, fallback, traced.lifted)
 
 
-def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[..., tuple[Any, ...]]:
-    fallback = EagerFallback(gm, lifted)
+def fallback_of(gm: fx.GraphModule, refuses: bool) -> Fallback:
+    if refuses:
+        return refuse
+    fallback = EagerFallback(gm)
     return autocast.WithAutocast(fallback) if autocast.is_on() else fallback
 
 

@@ -205,6 +205,24 @@ def mended(x):
     return y * 2
 
 
+# === late_error
+
+CALLS = []
+
+
+def breaks(x):
+    CALLS.append("begun")
+    x.add_(1)
+    return x[torch.tensor([2])]
+
+
+def mended(x):
+    y = x[torch.tensor([2])] + 1
+    CALLS.append("begun")
+    x.add_(1)
+    return y
+
+
 # === write_without_grad
 
 

@@ -40,9 +40,6 @@ def check(seed: int, backend: str) -> None:
             about = f"seed {seed}, call {call} of {world}\n{program.source}"
             if "lost view" in (expected[-1][0], found[-1][0]):
                 break
-            if expected[-1][0] == "error":  # a graph that has written and raises loses what was seen before
-                assert found[-1] == expected[-1], f"{expected[-1]} eager, {found[-1]} captured: {about}"
-                del expected[-1], found[-1], expected[len(found) :]
             for one, other in zip(expected, found):
                 assert one[0] == other[0], f"{one} eager, {other} captured: {about}"
                 assert same(one[1], other[1]), f"{one} eager, {other} captured: {about}"

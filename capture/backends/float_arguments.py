@@ -68,6 +68,8 @@ def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> C
 class FloatGraph:
     """A graph for each combination of the floats that its operators need as numbers."""
 
+    fails_unchanged = True  # all of the first ones
+
     def __init__(self, stored: ForFloats, compile_graph: Compiler) -> None:
         self.stored = stored
         self.compile_graph = compile_graph

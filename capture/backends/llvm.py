@@ -67,7 +67,7 @@ def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Ca
     if any(type(value) is int for value in example_inputs):
         from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
 
-        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
+        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store(), refuses=True)
         if symbolic is None:
             return gm.forward
         return SizedGraph(lambda: gm, example_inputs, lambda module, _: module.forward, symbolic)
@@ -113,7 +113,7 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
 def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     from codegen.compile_fx import compile_fx  # lazy: a graph from the store needs no compiler
 
-    compiler = functools.partial(compile_fx, kernels=False)
+    compiler = functools.partial(compile_fx, kernels=False, refuses=True)
     if any(type(value) is int for value in example_inputs):
         return SizedGraph(lambda: gm, example_inputs, compiler)
     return compiler(gm, example_inputs)

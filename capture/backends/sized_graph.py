@@ -89,6 +89,11 @@ class SizedGraph:
         """The key under which the store has the graph."""
         return getattr(self.symbolic, "stored_key", None)
 
+    @property
+    def fails_unchanged(self) -> bool:
+        """Whether the usual call leaves the inputs as they were if it raises."""
+        return self.symbolic is not None
+
     def __call__(self, *args: Any) -> Any:
         return self.direct_call(*args)
 

@@ -23,6 +23,7 @@ from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.retry import (
     AssertionsAsBreaks,
     CallsAsBreaks,
+    ErrorsAsBreaks,
     FirstStep,
     NumbersChange,
     Retry,
@@ -87,6 +88,7 @@ class Attempts:
         self.break_at_assertions = False
         self.unbacked = Allowed.by_settings(self.settings.fullgraph)
         self.defers_calls = True
+        self.breaks_before_errors = False
         self._expect_nothing()
 
     def _expect_nothing(self) -> None:
@@ -103,6 +105,7 @@ class Attempts:
                 may_wait=self.may_wait,
                 splits_at_writes=self.settings.backend_name == "llvm" and not self.settings.fullgraph,
                 defers_calls=self.defers_calls,
+                breaks_before_errors=self.breaks_before_errors,
             ),
             self.frame,
         )
@@ -180,6 +183,10 @@ class Attempts:
         self.defers_calls = False
         self._expect_nothing()
 
+    def _with_breaks_before_errors(self, signal: Any, tx: RootTranslator) -> None:
+        self.breaks_before_errors = True
+        self._expect_nothing()
+
     def _another_way(self, signal: Any, tx: RootTranslator) -> None:
         self._expect_nothing()
 
@@ -210,6 +217,7 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     AssertionsAsBreaks: Attempts._without_assertions,
     UnbackedAsBreaks: Attempts._without_unbacked,
     CallsAsBreaks: Attempts._without_deferred_calls,
+    ErrorsAsBreaks: Attempts._with_breaks_before_errors,
     UnexpectedWay: Attempts._another_way,
     StateMoved: Attempts._in_another_state,
     TooLong: Attempts._without_long_callee,
@@ -218,7 +226,15 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
 }
 
 #: signals that would come forever if they came twice
-ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, CallsAsBreaks, UnexpectedWay, StateMoved)
+ONCE = (
+    SizesAsNumbers,
+    AssertionsAsBreaks,
+    UnbackedAsBreaks,
+    CallsAsBreaks,
+    ErrorsAsBreaks,
+    UnexpectedWay,
+    StateMoved,
+)
 
 
 def too_long(tx: RootTranslator) -> CodeType:

@@ -29,7 +29,7 @@ from capture.process.thread_state import ThreadState
 from capture.report import observe, progress
 from capture.report.break_reasons import SkipFrame
 from capture.report.config import config
-from capture.report.retry import CallsAsBreaks, StateMoved
+from capture.report.retry import CallsAsBreaks, ErrorsAsBreaks, StateMoved
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
@@ -51,6 +51,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         straight = capture.tx.is_straight
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
     graph = None if compiled is None else called_directly(compiled, output)
+    check_late_errors(output, compiled, settings)
     if compiled is not None and not is_worth_running(capture, compiled):
         observe.tell("left", reason="it is faster than its graph", always=False, callees_too=False)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
@@ -62,6 +63,19 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     entry.trains = trains(capture)
     capture.graph = graph
     return entry
+
+
+def check_late_errors(output: OutputGraph, compiled: Any, settings: CaptureSettings) -> None:
+    """Raises ErrorsAsBreaks where an error of the graph may come behind changes that nothing undoes."""
+    if compiled is None or output.late_errors.breaks or settings.fullgraph:
+        return
+    if output.late_errors.matters and output.inputs.are_written() and not fails_unchanged(compiled):
+        raise ErrorsAsBreaks
+
+
+def fails_unchanged(compiled: Any) -> bool:
+    """Whether the callable has written to none of its inputs if it raises. That is so for native code."""
+    return bool(getattr(compiled, "fails_unchanged", False))
 
 
 def trains(capture: Capture) -> bool:
@@ -93,7 +107,7 @@ def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: A
     if (
         capture.code.deferred.calls
         and capture.output.inputs.are_written()
-        and getattr(graph, "may_fail", True)
+        and not (capture.output.late_errors.breaks or fails_unchanged(capture.compiled))
     ):
         raise CallsAsBreaks
     capture.code.on_failure = failure_handler(frame, capture, settings)

@@ -88,7 +88,7 @@ class FailedNode(NamedTuple):
     inside: types.TracebackType | None
 
     def is_same(self, other: FailedNode | None) -> bool:
-        return other is not None and self.code is other.code and self.number == other.number
+        return other is not None and self.code == other.code and self.number == other.number
 
 
 def failed_node(error: BaseException) -> FailedNode | None:

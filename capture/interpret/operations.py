@@ -67,6 +67,7 @@ class Operations:
         keywords = {k: v.as_proxy_for(target) for k, v in kwargs.items()}
         self._check_alive((proxies, keywords))
         hidden = self.output.hidden_writes.before((proxies, keywords))
+        self.output.late_errors.before(tx)
         try:
             value = self._propagate(kind, target, proxies, keywords)
         except SizesAsNumbers:
@@ -76,6 +77,7 @@ class Operations:
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
             value = self._propagate(kind, target, proxies, keywords)
         self.output.hidden_writes.after(_name_of(target), hidden, value)
+        self.output.late_errors.after(_name_of(target))
         known = self.output.symbols.known_number(value)
         if known is not None:
             return known
@@ -137,7 +139,7 @@ class Operations:
             return self.output.fake_mode.new(FLOAT, CPU)
         name = _name_of(target)
         try:
-            with self.output.fake_mode, self._dispatcher():
+            with self.output.fake_mode, self.output.late_errors.watching(), self._dispatcher():
                 form = self._fake_form(target) if kind != "call_method" else _method_caller(target)
                 arguments = [*values, *keywords.values()]
                 return self.output.unbacked.likely.propagate(

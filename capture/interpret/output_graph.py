@@ -27,6 +27,7 @@ from capture.interpret.budget import Budget
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
 from capture.interpret.hidden_writes import HiddenWrites
+from capture.interpret.late_errors import LateErrors
 from capture.interpret.modes import Modes
 from capture.interpret.operations import Operations
 from capture.interpret.placeholders import Placeholders
@@ -66,6 +67,7 @@ class OutputGraph:
         may_wait: bool = False,
         splits_at_writes: bool = False,
         defers_calls: bool = True,
+        breaks_before_errors: bool = False,
     ) -> None:
         self.granted = begin()
         self.graph = new_graph()
@@ -81,6 +83,7 @@ class OutputGraph:
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
         self.hidden_writes = HiddenWrites(splits_at_writes)
+        self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
         self.may_wait = may_wait  # for the next call, if this is a first step
         self.translator: Translator | None = None  # the frame whose instruction runs now

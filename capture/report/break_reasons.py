@@ -124,6 +124,11 @@ REASONS: dict[str, Reason] = {
         "that the other writes to a tensor that requires grad",
         "nothing has to be done; an optimizer's step and the forward behind it are two graphs",
     ),
+    "late_error": Reason(
+        "{name} may raise behind a write to an input, in a graph that runs call by call, where the program "
+        "has changed a Python object or may catch the error",
+        "nothing has to be done with native code; else check such values before the first write",
+    ),
     "finalizer": Reason("{value} has a __del__ method", "make the object outside the captured code"),
     "import": Reason("the code imports {name}", "import it at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),

@@ -34,6 +34,12 @@ class CallsAsBreaks(Retry):
     """A graph that may raise after a write has deferred calls: in the next attempt, they break the graph."""
 
 
+class ErrorsAsBreaks(Retry):
+    """A graph would write to an input before it raises, and the frame changes Python objects: in the next
+    attempt, the graph breaks in front of what may raise.
+    """
+
+
 class UnexpectedWay(Retry):
     """The frame did not reach the break that was expected: the next attempt expects none."""
 

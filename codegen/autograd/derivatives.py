@@ -94,13 +94,13 @@ class Differentiated:
 
     `graph`: (saved, tangents of all orders) -> a gradient or None for each wanted input, then for each
     tangent of the earlier orders that requires grad. `differentiable`: which gradients of the order before
-    have a derivative. `reached`: to which of the wanted inputs and earlier tangents these lead. In eager a
-    backward runs no hook of the others.
+    have a derivative. `reach`: for each of these, to which of the wanted inputs and earlier tangents it
+    leads, as bits. In eager a backward runs no hook of the others.
     """
 
     graph: fx.Graph
     differentiable: list[bool]
-    reached: list[bool]
+    reach: list[int]
     tangents: list[torch.Tensor]  # of this order, as fakes
 
 
@@ -161,8 +161,8 @@ class Orders:
         outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
         steps = steps_to(outputs, set(self.available))
         graph = copy_graph(self.joint, steps, self.available, outputs)
-        reached = led_to(self.targets, self.sources) if required else [True] * len(self.sources)
-        return Differentiated(graph, differentiable, reached, tangents)
+        reach = led_to(self.targets, self.sources) if required else []
+        return Differentiated(graph, differentiable, reach, tangents)
 
     def tangents(
         self, order: int, requires: tuple[bool, ...] | None, strides: Strides | None
@@ -237,20 +237,40 @@ def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
         pending += [following for following, _ in step.next_functions]
 
 
-def led_to(targets: Sequence[torch.Tensor], sources: Sequence[Any]) -> list[bool]:
-    """To which of the sources, tensors or edges, a way leads from the targets in autograd's graph."""
+def led_to(targets: Sequence[torch.Tensor], sources: Sequence[Any]) -> list[int]:
+    """To which of the sources, tensors or edges, each target leads in autograd's graph, as bits."""
     places = [place_of(s) if isinstance(s, torch.Tensor) else (s.node, s.output_nr) for s in sources]
-    pending = [place_of(target) for target in targets]
-    found = set()
-    followed = set()
+    bits: dict[Any, int] = {}
+    for i, place in enumerate(places):
+        bits[place] = bits.get(place, 0) | 1 << i
+    reach: dict[Any, int] = {None: 0}  # of steps
+
+    def through(place: Any) -> int:
+        return bits[place] if place in bits else reach[place[0]]
+
+    tops = [place_of(target) for target in targets]
+    for step in producers_first([step for step, _ in tops]):
+        found = 0
+        for place in step.next_functions:
+            found |= through(place)
+        reach[step] = found
+    return [through(place) for place in tops]
+
+
+def producers_first(tops: Sequence[Any]) -> list[Any]:
+    """The steps of autograd's graph from these on, each after those that it leads to."""
+    ordered: dict[Any, None] = {}
+    pending = [(step, False) for step in tops if step is not None]
+    opened = set()
     while pending:
-        place = step, _ = pending.pop()
-        if place in places:
-            found.add(place)
-        elif step is not None and step not in followed:
-            followed.add(step)
-            pending += step.next_functions
-    return [place in found for place in places]
+        step, is_done = pending.pop()
+        if is_done:
+            ordered[step] = None
+        elif step not in opened:
+            opened.add(step)
+            pending.append((step, True))
+            pending += [(after, False) for after, _ in step.next_functions if after is not None]
+    return list(ordered)
 
 
 def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list[fx.Node]:

@@ -26,6 +26,7 @@ from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Requi
 from codegen.autograd.partial_backward import Partials, set_of
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
+from codegen.kernel.records import dataclass
 from codegen.kernel.watching import not_for_torch_compile
 from codegen.launch.assembly import assemble
 from codegen.launch.compiled import CompiledGraph
@@ -52,7 +53,7 @@ class Order:
     ) -> None:
         self.graph = found.graph
         self.differentiable = found.differentiable
-        self.reached = found.reached
+        self.reach = found.reach
         self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
         self.kernels = kernels
         self.lock = threading.Lock()
@@ -102,6 +103,32 @@ class Order:
             else grad
             for grad, result, leaf in zip(grads, results, leaves, strict=True)
         ]
+
+    def groups(self, edges: Sequence[torch.Tensor]) -> list[Group]:
+        """The gradients, divided by where they lead: a backward through some of them calls no hooks of what
+        only others lead to. Only leaves without hooks make no difference: no gradient can be told from none.
+        """
+        ignored = sum(1 << i for i, edge in enumerate(edges) if is_leaf_without_hooks(edge))
+        reach = iter(self.reach)
+        found: dict[int, Group] = {}
+        for i, has in enumerate(self.differentiable):
+            if has:
+                bits = next(reach)
+                group = found.setdefault(bits & ~ignored, Group([], 0))
+                group.grads.append(i)
+                group.reach |= bits
+        return list(found.values())
+
+
+@dataclass
+class Group:
+    """The gradients that one node gives: their positions; where they lead, as bits."""
+
+    grads: list[int]
+    reach: int
+
+    def led_to(self, sources: Sequence[Any]) -> list[Any]:
+        return [source for i, source in enumerate(sources) if self.reach >> i & 1]
 
 
 class NextOrder:
@@ -155,45 +182,55 @@ class NextOrder:
         saved = [*saved, *tangents]
         later = [tensor for tensor in saved[len(self.part.saved_places) :] if tensor.requires_grad]
         sources = [*edges, *later]
-        if isinstance(order, Order):
-            sources = of_reached(order, sources)
-        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *sources)
-        return joined
+        result = apart(grads, tangents)
+        if isinstance(order, str):
+            joined: Sequence[Any] = join_refusal(order, result, *sources)
+            return joined
+        for group in order.groups(edges):
+            own = [result[i] for i in group.grads]
+            for i, grad in zip(group.grads, join(order, group, saved, edges, own, *group.led_to(sources))):
+                result[i] = grad
+        return result
 
 
 class Gradients(torch.autograd.Function):
-    """Computed gradients as results of a node of autograd's graph."""
+    """Computed gradients of a group as results of a node of autograd's graph."""
 
     @staticmethod
     def forward(
-        ctx: Any, order: Order | str, saved: list[Any], edges: Any, grads: list[Any], *sources: Any
+        ctx: Any, order: Order, group: Group, saved: list[Any], edges: Any, grads: list[Any], *sources: Any
     ) -> tuple[Any, ...]:
-        ctx.order = order
+        ctx.order, ctx.group, ctx.edges = order, group, edges
         ctx.set_materialize_grads(False)
-        if isinstance(order, Order):
-            ctx.edges = edges
-            ctx.save_for_backward(*saved)
-            pairs = zip(grads, order.differentiable, strict=True)
-            ctx.mark_non_differentiable(*(grad for grad, has in pairs if grad is not None and not has))
+        ctx.save_for_backward(*saved)
         return tuple(grads)
 
     @staticmethod
     @not_for_torch_compile
     def backward(ctx: Any, *sent: Any) -> Any:
-        if isinstance(ctx.order, str):
-            raise RuntimeError(ctx.order)
-        tangents = [tangent for tangent, has in zip(sent, ctx.order.differentiable, strict=True) if has]
+        given = dict(zip(ctx.group.grads, sent, strict=True))
+        tangents = [given.get(i) for i, has in enumerate(ctx.order.differentiable) if has]
         grads = ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
-        return None, None, None, None, *of_reached(ctx.order, grads)
+        return None, None, None, None, None, *ctx.group.led_to(grads)
 
 
-def of_reached(order: Order, values: Sequence[Any]) -> list[Any]:
-    """The values of the inputs and earlier tangents to which the gradients lead."""
-    return [value for value, reached in zip(values, order.reached, strict=True) if reached]
+class Refusal(torch.autograd.Function):
+    """Gradients that have no derivative: it says why."""
+
+    @staticmethod
+    def forward(ctx: Any, why: str, grads: list[Any], *sources: Any) -> tuple[Any, ...]:
+        ctx.why = why
+        return tuple(grads)
+
+    @staticmethod
+    @not_for_torch_compile
+    def backward(ctx: Any, *sent: Any) -> Any:
+        raise RuntimeError(ctx.why)
 
 
 #: skips `torch.autograd.Function.apply`, whose checks are for functorch
 join = super(torch.autograd.Function, Gradients).apply
+join_refusal = super(torch.autograd.Function, Refusal).apply
 
 
 def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

@@ -46,6 +46,8 @@ Writes = Sequence[tuple[int, int]]
 class TrainingGraph:
     """`forward` is a CompiledGraph; `segments` are the parts of the backward."""
 
+    fails_unchanged = True
+
     def __init__(
         self,
         outputs: Outputs,

@@ -186,7 +186,7 @@ class SizedRecipe(DerivativeRecipe):
     def finished(self, found: Differentiated) -> Differentiated:
         tangents = [tensor_in_numbers(tangent, self.sizes, fake_mode()) for tangent in found.tangents]
         return Differentiated(
-            in_numbers(found.graph, self.sizes), found.differentiable, found.reached, tangents
+            in_numbers(found.graph, self.sizes), found.differentiable, found.reach, tangents
         )
 
 

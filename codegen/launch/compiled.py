@@ -46,6 +46,7 @@ class CompiledGraph(Base):
     extern_calls: list[str]
     native_calls: list[str]
     is_stopgap = False  # its kernels could not be compiled: it calls operators
+    fails_unchanged = True  # if it raises, its inputs are as they were
 
     @cached_property
     def counts(self) -> Counts:
@@ -118,17 +119,22 @@ def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...
 
 
 class EagerFallback:
-    """Runs the module through eager where a check in a kernel failed.
+    """Runs the module through eager where a check in a kernel failed, or an operator raised.
 
     The caller then sees eager's own error.
     """
 
-    def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
+    def __init__(self, module: fx.GraphModule) -> None:
         self.module = module
-        self.lifted = len(lifted)
+        self.inputs = sum(node.op == "placeholder" for node in module.graph.nodes)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        return run_eagerly(self.module, args[: len(args) - self.lifted])
+        return run_eagerly(self.module, args[: self.inputs])  # without the tensors that the module holds
+
+
+def refuse(*args: Any) -> tuple[Any, ...]:
+    """The other fallback: the caller runs the program, whose inputs are still unchanged."""
+    raise _capture.CheckFailed("a check in a kernel failed, or an operator raised")
 
 
 class InInferenceMode:

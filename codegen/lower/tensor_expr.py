@@ -174,10 +174,11 @@ class Gather(TensorExpr):
 
     `coordinates[d]` indexes dimension d of the base: the number of a dimension of the result, or an integer
     tensor of the result's shape. `wraps`: negative values count from the end. Values out of range fail the
-    kernel; `trusted`: another definition has checked them.
+    kernel; `trusted`: they are known to be in range, or kernels before this one have checked them. `checks`:
+    the buffers that these kernels fill.
     """
 
-    __slots__ = ("base", "coordinates", "trusted", "wraps")
+    __slots__ = ("base", "checks", "coordinates", "trusted", "wraps")
 
     def __init__(
         self, base: TensorExpr, shape: Shape, coordinates: tuple[int | TensorExpr, ...], wraps: bool
@@ -188,6 +189,7 @@ class Gather(TensorExpr):
         self.coordinates = coordinates
         self.wraps = wraps
         self.trusted = False
+        self.checks: tuple[str, ...] = ()
 
 
 class Padded(TensorExpr):
@@ -208,12 +210,12 @@ class Scattered(TensorExpr):
     """Not a tensor: the elements of `source`, each written to a computed place of a buffer in turn.
 
     The shape is that of `source`. `coordinates[d]` indexes dimension d of the buffer (of sizes `into`): the
-    number of a dimension of the source, or an integer tensor of the source's shape, as in `Gather` (so is
-    `trusted`). `combine`: how an element combines with the element in the buffer ("sum", "prod", "max",
-    "min"), or None.
+    number of a dimension of the source, or an integer tensor of the source's shape, as in `Gather` (so are
+    `trusted` and `checks`). `combine`: how an element combines with the element in the buffer ("sum", "prod",
+    "max", "min"), or None.
     """
 
-    __slots__ = ("combine", "coordinates", "into", "source", "trusted", "wraps")
+    __slots__ = ("checks", "combine", "coordinates", "into", "source", "trusted", "wraps")
 
     def __init__(
         self,
@@ -231,6 +233,7 @@ class Scattered(TensorExpr):
         self.wraps = wraps
         self.combine = combine
         self.trusted = False
+        self.checks: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

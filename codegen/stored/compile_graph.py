@@ -51,7 +51,10 @@ def compile_graph(
     kernels: bool = True,
     frozen: frozenset[int] = frozenset(),
 ) -> Any:
-    """As `codegen.compile_fx.compile_fx`. `store`: of compiled graphs, and of their kernels' object files."""
+    """As `codegen.compile_fx.compile_fx`, for a caller that runs the program where the graph refuses to.
+
+    `store`: of compiled graphs, and of their kernels' object files.
+    """
     known = captured(gm, inputs, kernels=kernels, frozen=frozen) if store is not None and is_used() else None
     if known is None or store is None:
         return compile_anew(gm, inputs, store, kernels, frozen)
@@ -93,7 +96,7 @@ def keep_floats(floats: ForFloats, inputs: Sequence[Any], store: Store | None) -
 def compile_sizes_anew(gm: fx.GraphModule, inputs: Sequence[Any], store: Any) -> Any:
     from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
 
-    return compile_for_sizes(gm, inputs, store=store)
+    return compile_for_sizes(gm, inputs, store=store, refuses=True)
 
 
 def compile_anew(
@@ -101,7 +104,7 @@ def compile_anew(
 ) -> Any:
     from codegen.compile_fx import compile_fx  # lazy: a graph from the store needs no compiler
 
-    return compile_fx(gm, inputs, store=store, kernels=kernels, frozen=frozen)
+    return compile_fx(gm, inputs, store=store, kernels=kernels, frozen=frozen, refuses=True)
 
 
 def is_used() -> bool:

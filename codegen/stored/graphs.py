@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from torch import fx
 
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
-from codegen.launch.compiled import CompiledGraph, EagerFallback, EagerGraph, InInferenceMode
+from codegen.launch.compiled import CompiledGraph, EagerGraph, InInferenceMode, refuse
 from codegen.stored import container
 from codegen.stored.captured import Captured
 from codegen.stored.floats import ForFloats, floats_data, floats_of
@@ -71,7 +71,7 @@ class Origin:
         inputs = stand_ins(self.inputs)
         with restored(self.state):
             module = with_examples(module_of(self.data["module"]), self.data["layouts"], inputs)
-            symbolic = compile_for_sizes(module, inputs, store=self.store)
+            symbolic = compile_for_sizes(module, inputs, store=self.store, refuses=True)
         if isinstance(symbolic, autocast.SizedWithoutAutocast):  # the caller has its own
             symbolic = symbolic.graph
         return None if symbolic is None else KeptSizes(symbolic, self._keep_sizes, keys)
@@ -87,17 +87,6 @@ class Origin:
         inputs = stand_ins(self.inputs)
         with restored(self.state):
             return backward_again(self.module, inputs, store=self.store, kernels=self.kernels)
-
-    @functools.cached_property
-    def eagerly(self) -> EagerFallback:
-        return EagerFallback(self.module, [])
-
-    def fallback(self, *args: Any) -> tuple[Any, ...]:
-        """Runs the graph by eager's operators where a check failed: eager's own error is raised."""
-        if not self.state["autocast"][0]:
-            return self.eagerly(*args)
-        with autocast.switched(True):
-            return self.eagerly(*args)
 
 
 # --- to data ----------------------------------------------------------------------------------------------
@@ -158,7 +147,7 @@ def graph_of(data: list[Any], reader: Reader, origin: Origin) -> Any:
 
 
 def native_of(content: Any, reader: Reader, origin: Origin) -> Any:
-    return plan_of(content, reader, origin.fallback)
+    return plan_of(content, reader, refuse)
 
 
 def around(cls: Callable[[Any], Any]) -> Callable[[Any, Reader, Origin], Any]:
@@ -170,11 +159,11 @@ def eager_of(content: Any, _: Reader, origin: Origin) -> EagerGraph:
 
 
 def training_graph_of(content: Any, reader: Reader, origin: Origin) -> TrainingGraph:
-    return training_of(content, reader, origin.fallback, origin.backward_again)
+    return training_of(content, reader, origin.backward_again)
 
 
 def views_graph_of(content: Any, reader: Reader, origin: Origin) -> ViewsGraph:
-    return views_of(content, reader, origin.fallback)
+    return views_of(content, reader)
 
 
 def stored_sizes_of(content: Any, reader: Reader, origin: Origin) -> StoredSizes:

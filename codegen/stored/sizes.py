@@ -22,6 +22,7 @@ import _capture
 from torch import fx
 
 from codegen.autograd.training import TrainingGraph
+from codegen.launch.compiled import refuse
 from codegen.stored.layouts import expression_data, number
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.training import Backward, Sizes, StoredSegment, output_data, output_of
@@ -39,10 +40,6 @@ class Origin(Protocol):
 
     @property
     def module(self) -> fx.GraphModule: ...
-
-    def fallback(self, *args: Any) -> tuple[Any, ...]:
-        """Runs the graph by eager's operators."""
-        ...
 
     def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
         """The graph, compiled for all sizes, with plans for these ints."""
@@ -178,17 +175,15 @@ class StoredSizes:
     stored_key: str | None = None
 
     def __init__(self, data: dict[str, Any], reader: Reader, origin: Origin) -> None:
-        fallback = origin.fallback
         self.inputs: list[Any] = origin.inputs
         self.module: Callable[[], fx.GraphModule] = lambda: origin.module
         self.planned: bool = data["planned"]
         self.keys: list[Key] = [tuple(key) for key in data["keys"]]
         self.refused = {tuple(key) for key in data["refused"]}
-        self.fallback = fallback
         self.lock = threading.Lock()
         self._compile_again = origin.sizes_again
         training = data["training"]
-        make = functools.partial(template_of, reader=reader, fallback=fallback if training is None else None)
+        make = functools.partial(template_of, reader=reader, fallback=refuse if training is None else None)
         self.forward = [make(each) for each in data["forward"]]
         self.training = None if training is None else StoredTraining(training, reader)
 
@@ -218,7 +213,7 @@ class StoredSizes:
         forward, *backward = (filled(plans, key) for plans in (self.forward, *self.training.backward))
         if forward is None or any(graph is None for graph in backward):
             return None
-        return self.training.graph(key, forward, backward, self.fallback, lambda: self._segments(key))
+        return self.training.graph(key, forward, backward, lambda: self._segments(key))
 
     def _segments(self, key: Key) -> list[SegmentBackward]:
         again = self.again
@@ -250,7 +245,6 @@ class StoredTraining:
         key: Key,
         forward: Any,
         backward: list[Any],
-        fallback: Callable[..., Any],
         compile_again: Callable[[], list[SegmentBackward]],
     ) -> TrainingGraph:
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
@@ -260,7 +254,7 @@ class StoredTraining:
             for i, (data, graph) in enumerate(zip(self.segments, backward, strict=True))
         ]
         whole.parts = [segment.part for segment in segments]
-        return TrainingGraph(self.outputs, [], self.sizes, forward, segments, fallback)
+        return TrainingGraph(self.outputs, [], self.sizes, forward, segments, refuse)
 
     def _in_numbers(self, data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
         tangents = [[[number(n, sizes) for n in shape], dtype] for shape, dtype in data["tangents"]]

@@ -23,7 +23,7 @@ import torch
 from codegen.autograd.replay import Replay
 from codegen.autograd.training import TrainingGraph, ViewsGraph, native_segment
 from codegen.kernel.records import dataclass
-from codegen.launch.compiled import CompiledGraph
+from codegen.launch.compiled import CompiledGraph, refuse
 from codegen.stored.names import NotStored
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.values import Reader, Writer
@@ -200,10 +200,7 @@ def backward_data(segment: SegmentBackward, writer: Writer, store: Any) -> list[
 
 
 def training_of(
-    data: dict[str, Any],
-    reader: Reader,
-    fallback: Callable[..., tuple[Any, ...]],
-    compile_again: Callable[[], list[SegmentBackward]],
+    data: dict[str, Any], reader: Reader, compile_again: Callable[[], list[SegmentBackward]]
 ) -> TrainingGraph:
     whole = Backward(compile_again)
     segments = [StoredSegment(i, each, reader, whole) for i, each in enumerate(data["segments"])]
@@ -212,15 +209,15 @@ def training_of(
         [output_of(each, reader) for each in data["outputs"]],
         [(place, result) for place, result in data["writes"]],
         Sizes(*data["sizes"]),
-        plan_of(data["forward"], reader, None),
+        plan_of(data["forward"], reader, refuse),
         segments,
-        fallback,
+        refuse,
     )
 
 
-def views_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., tuple[Any, ...]]) -> ViewsGraph:
+def views_of(data: dict[str, Any], reader: Reader) -> ViewsGraph:
     outputs = [output_of(each, reader) for each in data["outputs"]]
-    return ViewsGraph(outputs, plan_of(data["forward"], reader, None), fallback)
+    return ViewsGraph(outputs, plan_of(data["forward"], reader, refuse), refuse)
 
 
 def output_of(data: list[Any], reader: Reader) -> Any:

@@ -18,7 +18,7 @@ registered unchanged, in a graph that eager runs.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +26,7 @@ from torch.utils.hooks import RemovableHandle
 
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
+from capture.graph.linear import is_linear_in_first_input
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import (
@@ -191,13 +192,28 @@ def _register_hook(self: TensorVariable, tx: Interpreter, hook: Variable) -> Var
 def _registering(body: subgraph.Body) -> Callable[..., None]:
     """The target of the node. (A graph can't hold a function among its arguments.)"""
     run, structure = body.module, body.structure
+    is_linear = is_linear_in_first_input(run.graph)
 
     def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
+        if isinstance(tensor, FakeTensor):
+            check_for_derivatives(is_linear, lifted)
         # a compiler differentiates a part of the graph at a time: no gradient comes to tensors of other parts
         hook = lambda grad: None if grad is None else structure.fill(run(grad, *lifted))  # noqa: E731
         gradient_hooks.register_hook(tensor, hook)
 
     return register_hook
+
+
+def check_for_derivatives(is_linear: bool, lifted: Sequence[torch.Tensor]) -> None:
+    """Raises where gradients of gradients (`create_graph=True`) would not be eager's in a compiled graph.
+
+    Through the hook alone gradients may come to a tensor that it reads. And a compiled graph calls the hook
+    for parts of a gradient, one from each of its nodes, where eager calls it for their sum.
+    """
+    if any(held.requires_grad for held in lifted):
+        raise UntraceableError("a hook that reads a tensor which requires grad")
+    if not is_linear:
+        raise UntraceableError("a hook that does more to a gradient than to scale it")
 
 
 def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., None]:

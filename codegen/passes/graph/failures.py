@@ -3,7 +3,7 @@
 In:  the stores of a lowering.
 Out: `hoist_checks` adds kernels that check indices. `call_may_fail` and `may_fail` say which steps may fail.
 
-    x[i] with i an input   ->   a kernel that checks i; the kernel that gathers trusts it
+    x[i] with i an input   ->   a kernel that checks i; then the kernel that gathers, which trusts it
 
 Eager runs a failed graph again from the start, so the inputs must still be unchanged. Therefore all steps
 that can fail come before the steps that write to inputs (`codegen.passes.pipeline`, `order`). Kernels of
@@ -125,8 +125,9 @@ def hoist_checks(lowering: Lowering) -> None:
     buffers = lowering.program.buffers
     if not any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores):
         return
-    known: set[tuple[TensorExpr, Index, bool]] = set()
-    for value in topological([store.value for store in lowering.stores]):
+    known: dict[tuple[TensorExpr, Index, bool], str] = {}
+    stores, lowering.stores[:] = [*lowering.stores], []
+    for value in topological([store.value for store in stores]):
         if not isinstance(value, (Gather, Scattered)) or not may_fail(value):
             continue
         shape = value.base.shape if isinstance(value, Gather) else value.into
@@ -136,11 +137,12 @@ def hoist_checks(lowering: Lowering) -> None:
             if isinstance(item, TensorExpr)
         ]
         if all(is_cheap_input(lowering, index) for index, _ in indices):
-            for index, size in indices:
-                if (index, size, value.wraps) not in known:
-                    known.add((index, size, value.wraps))
-                    lowering.realize(in_range(index, size, value.wraps), "index")
-            value.trusted = True
+            keys = [(index, size, value.wraps) for index, size in indices]
+            for key in keys:
+                if key not in known:
+                    known[key] = lowering.realize(in_range(*key), "index").buffer
+            value.trusted, value.checks = True, tuple(known[key] for key in keys)
+    lowering.stores += stores  # behind the checks: roots stand behind what they need
 
 
 def in_range(index: TensorExpr, size: Index, wraps: bool) -> TensorExpr:

@@ -233,15 +233,22 @@ class _Reader:
         elif isinstance(value, Padded):
             self.read(value.base, padded_indices(value, indices))
         elif isinstance(value, Gather):
+            self._wait_for(value.checks)
             self.read(
                 value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates)
             )
         elif isinstance(value, Scan):
             self.read(value.source, indices)
         elif isinstance(value, Scattered):
+            self._wait_for(value.checks)
             for coordinate in value.coordinates:
                 self._coordinate(coordinate, indices)
             self.read(value.source, indices)
+
+    def _wait_for(self, checks: tuple[str, ...]) -> None:
+        """The kernels that check the places run before. Nothing is loaded from what they store."""
+        for buffer in checks:
+            self.root.loads.setdefault(buffer, set())
 
     def _coordinate(self, coordinate: int | TensorExpr, indices: Indices) -> Index:
         if isinstance(coordinate, int):

@@ -106,6 +106,146 @@ def test_changes_of_objects_before_an_error(function, backend):
         assert torch.equal(x, torch.zeros(4))
 
 
+def caught(x, i):
+    try:
+        x.add_(1)
+        y = x[i] + 1
+    except IndexError:
+        y = x * 2
+    return y
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+def test_the_program_catches_an_error_behind_a_write(backend):
+    x = torch.zeros(4)
+    result = capture.compile(caught, backend=backend)(x, torch.tensor([9]))
+    assert torch.equal(x, torch.ones(4)) and torch.equal(result, torch.full((4,), 2.0))
+
+
+class Counter:
+    total = 0
+
+
+COUNTER = Counter()
+TOTAL = 0
+
+
+def change_list(x, i, held):
+    held.append(1)
+    x.add_(1)
+    held.append(2)
+
+
+def change_dict(x, i, held):
+    x.mul_(2)
+    held[0] = {"i": x * 2}
+
+
+def change_attribute(x, i, held):
+    COUNTER.total += 1
+    x[0] = 3
+    held.append(COUNTER.total)
+
+
+def change_global(x, i, held):
+    global TOTAL
+    x.zero_()
+    TOTAL += 1
+    held.append(TOTAL)
+
+
+def change_cell(x, i, held):
+    count = 0
+
+    def more():
+        nonlocal count
+        count += 1
+        held.append(count)
+
+    more()
+    x.sub_(1)
+    more()
+
+
+@torch.library.custom_op("late_errors::checked", mutates_args=())
+def checked(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    if int(i) > 3:
+        raise ValueError("too large")
+    return x * 2
+
+
+checked.register_fake(lambda x, i: torch.empty_like(x))
+
+functional = torch.nn.functional
+MAY_RAISE = {
+    "index": lambda x, i: x[i],
+    "gather": lambda x, i: x.gather(0, i),
+    "embedding": lambda x, i: functional.embedding(i, x.view(4, 1)),
+    "nll_loss": lambda x, i: functional.nll_loss(x.view(1, 4).log_softmax(1), i),
+    "one_hot": lambda x, i: functional.one_hot(i, 4),
+    "index_add_": lambda x, i: x.index_add_(0, i, torch.ones(1)),
+    "masked_scatter": lambda x, i: x.masked_scatter(x < i, torch.ones(3)),
+    "cholesky": lambda x, i: torch.linalg.cholesky(torch.eye(4) * (5 - i)),
+    "division": lambda x, i: 7 // (9 - i),
+    "custom": checked,
+}
+CHANGES = [change_list, change_dict, change_attribute, change_global, change_cell]
+
+
+def with_change(change, operation):
+    def function(x, i, held):
+        change(x, i, held)
+        y = operation(x, i)
+        held.clear()
+        return y
+
+    return function
+
+
+def state_after(function, x, i, start):
+    """What is changed when the function has raised, with the line that raised."""
+    global TOTAL
+    TOTAL = COUNTER.total = 0
+    held = type(start)(start)
+    with pytest.raises(Exception) as error:
+        function(x, i, held)
+    lines = [entry.lineno for entry in error.traceback if entry.path.name == "test_failing_graphs.py"]
+    return type(error.value), str(error.value), lines[1:], str(held), TOTAL, COUNTER.total, x.tolist()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+@pytest.mark.parametrize("name", MAY_RAISE)
+def test_changes_and_writes_before_an_error(name, backend):
+    """A graph that raises behind its writes: all changes before the error are made, and none behind it."""
+    number = [*MAY_RAISE].index(name)
+    for change in (CHANGES[number % len(CHANGES)], CHANGES[(number + 2) % len(CHANGES)]):
+        capture.reset()
+        function = with_change(change, MAY_RAISE[name])
+        compiled = capture.compile(function, backend=backend)
+        start = {} if change is change_dict else []
+        for _ in range(2):
+            inputs = (torch.arange(4.0), torch.tensor([9]))
+            expected = state_after(function, *map(torch.clone, inputs), start)
+            found = state_after(compiled, *map(torch.clone, inputs), start)
+            assert found == expected
+
+
+def training_step(x, i, log):
+    log.append("begun")
+    y = functional.batch_norm(x, MEAN, VARIANCE, training=True)
+    log.append("normed")
+    return functional.cross_entropy(y * WEIGHT, i)
+
+
+MEAN, VARIANCE, WEIGHT = torch.zeros(3), torch.ones(3), torch.ones(3, requires_grad=True)
+
+
+def test_native_code_needs_no_break():
+    """Running means and targets that are checked: one graph, as long as native code runs it."""
+    explained = capture.explain(training_step)(torch.randn(4, 3), torch.tensor([0, 2, 1, 0]), [])
+    assert explained.graph_count == 1 and not explained.break_reasons
+
+
 def write_and_fail(x, i):
     x.add_(1)
     return x[i]

@@ -264,3 +264,51 @@ def test_hooks_see_what_changes_before_the_backward(where, backend):
         change(after)
         (grad,) = torch.autograd.grad(loss, x)
         assert torch.equal(grad, 8 * after * x.detach())
+
+
+def by_a_tensor(x, w):
+    h, factor = x * 2, x.sin()
+    h.register_hook(lambda grad: grad * factor)
+    return (h * w).sum()
+
+
+def by_an_input(x, w):
+    h = x + 1
+    h.register_hook(lambda grad: grad * w)
+    return h.relu().sum()
+
+
+def squared(x, w):
+    h = x.sin()
+    h.register_hook(lambda grad: grad * grad)
+    return (h * x).tanh().sum() * w.sum()
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "llvm"])
+@pytest.mark.parametrize("function", [by_a_tensor, by_an_input, squared])
+def test_derivatives_of_gradients_that_hooks_change(function, backend):
+    found = []
+    for called in (function, capture.compile(function, backend=backend)):
+        x = torch.tensor([0.3, 0.7], requires_grad=True)
+        w = torch.tensor([1.1, 0.4], requires_grad=True)
+        (first,) = torch.autograd.grad(called(x, w), x, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), (x, w)))
+    for expected, ours in zip(*found):
+        assert torch.allclose(ours, expected)
+
+
+def apart(x, w):
+    return (x**3).sum() + (w**3).sum()
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "llvm"])
+def test_a_gradient_leads_only_to_what_it_depends_on(backend):
+    x = torch.tensor([0.3, 0.7], requires_grad=True) * 1.0
+    w = torch.tensor([1.1, 0.4], requires_grad=True) * 1.0
+    seen = []
+    w.register_hook(seen.append)
+    total = capture.compile(apart, backend=backend)(x, w)
+    of_x, of_w = torch.autograd.grad(total, (x, w), create_graph=True)
+    seen.clear()
+    of_x, of_w = torch.autograd.grad(of_x.sum(), (x, w), allow_unused=True)
+    assert torch.allclose(of_x, 6 * x) and of_w is None and not seen
