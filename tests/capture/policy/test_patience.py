@@ -252,8 +252,8 @@ def test_what_an_entry_says_of_its_frame():
 
 def test_a_frame_whose_captures_never_pay_ends_as_python(monkeypatch):
     """A break between tiny graphs: nothing is gained."""
-    monkeypatch.setattr(patience, "PAYS", 0.0)
-    monkeypatch.setattr(patience, "PAYS_WITH_BACKWARD", 0.0)
+    monkeypatch.setattr(patience, "PAYS", -1.0)
+    monkeypatch.setattr(patience, "PAYS_WITH_BACKWARD", -1.0)
 
     def f(x):
         y = x + 1
