@@ -14,6 +14,7 @@ TOPICS = (
     "small_graphs",
     "compile_time",
     "large_programs",
+    "many_functions",
     "steady_state",
     "models",
     "output_memory",

@@ -10,6 +10,7 @@ import torch
 
 import capture
 from benchmarks.large_programs import all_returned, lines
+from benchmarks.many_functions import measure
 from capture.bytecode.resume import resume_code
 from capture.output.result_recipe import Recipe
 
@@ -50,3 +51,12 @@ def test_resume_functions_of_a_large_function_are_not_written_anew(monkeypatch: 
     monkeypatch.setattr(bytecode.Bytecode, "from_code", refuse)
     for target in range(400, 12_000, 1000):
         assert len(resume_code(code, target, (), ("x0", "x1")).co_code) > len(code.co_code)
+
+
+def test_each_of_many_functions_is_captured() -> None:
+    capture.reset()
+    found = measure("eager", 20)
+    assert capture.counters["frames"] == {"captured": 21}  # the first one is not measured
+    assert len(found.seconds) == len(found.bytes) == 10 and min(found.seconds) > 0
+    assert found.ratio == found.seconds[9] / found.seconds[0]
+    assert found.kept_bytes == pytest.approx(sum(found.bytes[1:]) / 9)
