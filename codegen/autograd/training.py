@@ -82,7 +82,7 @@ class TrainingGraph:
         if self.direct:
             return results
         for place, result in self.writes:
-            args[place].copy_(results[result])
+            write(args[place], results[result])
         return tuple(self.output(kind, args, results) for kind in self.outputs)
 
     @staticmethod
@@ -118,6 +118,15 @@ class TrainingGraph:
     @property
     def asm(self) -> str:
         return "\n".join(graph.asm for graph in self.parts_compiled())
+
+
+def write(target: torch.Tensor, result: torch.Tensor) -> None:
+    """Writes an input that has no gradient of its own; then gradients of the target are the result's.
+
+    Other results are made of the same value: so they lead to the target, as in eager.
+    """
+    with torch.set_grad_enabled(not _capture.take_place(target, result)):
+        target.copy_(result)
 
 
 class UnderGradMode:

@@ -151,6 +151,9 @@ PyObject *edge_to(PyObject *tensor);
 int segment_attach(PyObject *segment, int64_t arguments, int64_t given, int64_t slots);
 int init_segment(PyObject *module);
 
+/* written_input.c */
+int init_written_input(PyObject *module);
+
 /* asked.c: for each edge, does the running backward ask for gradients that it leads to? NULL where it asks
  * for all (or there is no memory). The caller frees it. */
 bool *asked_edges(const Node *node);

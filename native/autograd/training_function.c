@@ -471,6 +471,7 @@ static PyMethodDef methods[] = {
 int init_autograd_node(PyObject *module)
 {
     return PyModule_AddFunctions(module, methods) < 0 || init_segment(module) < 0
+                   || init_written_input(module) < 0
                ? -1
                : PyModule_AddType(module, &TrainingFunctionType);
 }
