@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
+from capture.bytecode.dialects import dialect
+from capture.bytecode.instructions import decode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import cache_entries
 from capture.variables.callables.polyfills import MADE_CALLABLES
-from capture.variables.core.base import Variable, realize
+from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.objects.user_object import ObjectVariable
 from guards.kinds.containers import LengthGuard
 from guards.kinds.identity import IdentityGuard
@@ -103,7 +107,12 @@ class CachedFunctionVariable(Variable):
             return held
         effects = tx.output.side_effects
         before, texts = (len(tx.output.graph.nodes), effects.change_count()), len(effects.deferred)
-        result = self.wrapped(tx).call(tx, args, kwargs)
+        try:
+            result = self.wrapped(tx).call(tx, args, kwargs)
+        except ObservedException:
+            if known:  # an error is not in the cache
+                raise
+            raise self._call_skipped() from None
         written = len(effects.deferred) - texts
         after = len(tx.output.graph.nodes), effects.change_count() - written
         if before == after and (written or not known) and self._may_run_later(tx, result, args, kwargs):
@@ -117,17 +126,21 @@ class CachedFunctionVariable(Variable):
             elif result.is_constant() and not self._is_guarded(tx):
                 self._check_cached(given, named, result)
                 return result
-        raise GraphBreak(
-            "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
-        )
+        raise self._call_skipped()
+
+    def _call_skipped(self) -> GraphBreak:
+        name = self.function.__wrapped__.__qualname__
+        return GraphBreak("call_skipped", name=name, why="its results are cached")
 
     def _may_run_later(
         self, tx: Interpreter, result: Variable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> bool:
-        """Whether the call gives None behind the graph too, and evicts no entry that is guarded."""
+        """Whether the call gives None behind the graph too, whatever the cache has, and evicts no entry."""
+        if not result.is_exactly(None) or not gives_only_none(self.function.__wrapped__):
+            return False
         given = [tx.output.objects.resolve(realize(value)) for value in (*args, *kwargs.values())]
         kept = all(value.is_constant() or _is_unchanged_object(tx, value) for value in given)
-        return kept and result.is_exactly(None) and self.function.cache_info().maxsize is None
+        return kept and self.function.cache_info().maxsize is None
 
     def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Fills the cache as the program's call would. The call has no other effect."""
@@ -178,6 +191,19 @@ def _key_value(tx: Interpreter, value: Variable) -> Any:
         return _UNKNOWN
     real = value.real_value()
     return real if cache_entries.is_plain_key(real) else _UNKNOWN
+
+
+def gives_only_none(function: Any) -> bool:
+    """Whether each `return` of the function is one of None: then so is each entry of its cache."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    instructions = decode(function.__code__).instructions
+    targets = {instruction.target for instruction in instructions}
+    return all(
+        before.name in dialect.LOADS_CONSTANT and before.value is None and after.index not in targets
+        for before, after in itertools.pairwise(instructions)
+        if after.name in dialect.RETURNS
+    )
 
 
 def _is_unchanged_object(tx: Interpreter, value: Variable) -> bool:

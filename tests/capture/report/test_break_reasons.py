@@ -157,8 +157,9 @@ def sets_outside(x):
 
 
 class HasCachedMethod:
-    @functools.lru_cache  # noqa: B019
-    def size(self):
+    @classmethod
+    @functools.lru_cache
+    def size(cls):
         return 3
 
 

@@ -91,4 +91,45 @@ def test_what_they_write(name: str, capfd) -> None:
         texts.append(capfd.readouterr())
     expected, got = texts
     assert got == expected
+    assert counters["graphs"]["compiled"]
     assert bool(counters["graph_breaks"]) == (name in BROKEN)
+
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+    @functools.lru_cache(None)  # noqa: B019
+    def held(self):
+        return self.value or None
+
+    @functools.lru_cache(None)  # noqa: B019
+    def check(self):
+        if self.value < 0:
+            raise ValueError("negative")
+
+
+def reads(x, box):
+    return x + 1 if box.held() is None else x + 2
+
+
+def checks(x, box):
+    y = x * 2
+    box.check()
+    return y + box.value
+
+
+@pytest.mark.parametrize("function", [reads, checks])
+def test_what_the_cache_has_counts(function) -> None:
+    """What the function would give or raise now is no matter where an earlier call is in the cache."""
+    capture.reset()
+    captured, boxes = capture.compile(function), (Box(5), Box(5))
+    for value in (5, 0, -1):
+        for box in boxes:
+            box.value = value
+        assert torch.equal(captured(X, boxes[0]), function(X, boxes[1]))
+    assert counters["graphs"]["compiled"]
+    for run in (function, captured):
+        if function is checks:
+            with pytest.raises(ValueError, match="negative"):
+                run(X, Box(-1))
