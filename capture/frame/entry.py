@@ -46,12 +46,15 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if capture.recipe is None and capture.code is None:
         return eager_entry(frame, capture, settings)
     output = capture.output
+    if not registry.is_own(settings.backend):
+        check_late_errors(output, None, settings)  # before the backend is called
     compiled = compile_graph(capture, settings, frame)
     if compiled is None and capture.recipe is not None:
         straight = capture.tx.is_straight
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
     graph = None if compiled is None else called_directly(compiled, output)
-    check_late_errors(output, compiled, settings)
+    if compiled is not None:
+        check_late_errors(output, compiled, settings)
     if compiled is not None and not is_worth_running(capture, compiled):
         observe.tell("left", reason="it is faster than its graph", always=False, callees_too=False)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
@@ -67,7 +70,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
 
 def check_late_errors(output: OutputGraph, compiled: Any, settings: CaptureSettings) -> None:
     """Raises ErrorsAsBreaks where an error of the graph may come behind changes that nothing undoes."""
-    if compiled is None or output.late_errors.breaks or settings.fullgraph:
+    if output.late_errors.breaks or settings.fullgraph:
         return
     if output.late_errors.matters and output.inputs.are_written() and not fails_unchanged(compiled):
         raise ErrorsAsBreaks

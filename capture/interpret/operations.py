@@ -88,6 +88,7 @@ class Operations:
         node = self.output.graph.create_node(kind, target, proxies, keywords)
         tx.note_places(node)
         node.meta["example_value"] = value
+        self.output.inputs.uncounted.update(uncounted_writes(target, proxies, keywords))
         if (custom := node_annotations.current(tx)) is not None:
             node.meta["custom"] = custom
         self.output.unbacked.bind(value, node)
@@ -203,6 +204,23 @@ class Operations:
         part = self.output.graph.call_function(operator.getitem, (node, index))
         part.meta |= {name: node.meta[name] for name in ("stack_trace", PLACES) if name in node.meta}
         return self.wrap_result(value[index], part)
+
+
+#: by function: where its running statistics stand. Its argument number 5 says whether it writes to them.
+STATISTICS = {
+    torch.nn.functional.batch_norm: slice(1, 3),
+    torch.batch_norm: slice(3, 5),
+    torch.native_batch_norm: slice(3, 5),
+}
+
+
+def uncounted_writes(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.fx.Node]:
+    """The arguments that the function writes to without a new version."""
+    place = STATISTICS.get(target) if callable(target) else None
+    if place is None or not kwargs.get("training", args[5] if len(args) > 5 else False):
+        return []
+    written = (*args[place], kwargs.get("running_mean"), kwargs.get("running_var"))
+    return [item for item in written if isinstance(item, torch.fx.Node)]
 
 
 def _name_of(target: Any) -> str:

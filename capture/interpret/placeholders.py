@@ -59,6 +59,7 @@ class Placeholders:
         #: tensors that no node reads, in a graph that writes to another one: if both are one, what the frame
         #: knows of such a tensor (its shape, after `t_()`) is that of the other
         self.unread: list[GraphInput] = []
+        self.uncounted: set[torch.fx.Node] = set()  # an operation writes to them, and no version says so
         self._finished = False
         self._last_placeholder: torch.fx.Node | None = None
 
@@ -191,7 +192,9 @@ class Placeholders:
         return [
             i
             for i in self.tensors()
-            if i.version is None or version_of(i.node.meta["example_value"]) != i.version
+            if i.version is None
+            or i.node in self.uncounted
+            or version_of(i.node.meta["example_value"]) != i.version
         ]
 
     def are_written(self) -> bool:

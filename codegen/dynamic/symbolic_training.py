@@ -34,6 +34,7 @@ from codegen.fake.shapes.spec import Spec
 from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic
 from codegen.kernel.fx_graph import Graph
+from codegen.launch.compiled import refuse
 from codegen.trace.nodes import Symbolic
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def compile_training(
         parts = partition(joint)
     backwards = [Closed(part.graph, [], conform=True) for part in parts.backward]
     forward, *backward = opened.graphs([Closed(parts.forward, opened.placeholders), *backwards], store)
-    forward.changes = joint.trace.changes
+    forward.changes, forward.fallback = joint.trace.changes, refuse
     return SymbolicTraining(
         joint, parts, DerivativeRecipe(gm, example_inputs, parts), forward, backward, fallback
     )

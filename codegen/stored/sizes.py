@@ -183,7 +183,7 @@ class StoredSizes:
         self.lock = threading.Lock()
         self._compile_again = origin.sizes_again
         training = data["training"]
-        make = functools.partial(template_of, reader=reader, fallback=refuse if training is None else None)
+        make = functools.partial(template_of, reader=reader, fallback=refuse)
         self.forward = [make(each) for each in data["forward"]]
         self.training = None if training is None else StoredTraining(training, reader)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 import torch
 
@@ -244,6 +246,27 @@ def test_native_code_needs_no_break():
     """Running means and targets that are checked: one graph, as long as native code runs it."""
     explained = capture.explain(training_step)(torch.randn(4, 3), torch.tensor([0, 2, 1, 0]), [])
     assert explained.graph_count == 1 and not explained.break_reasons
+
+
+def normed_and_fail(x, i, mean, log):
+    log.append("begun")
+    y = functional.batch_norm(x, mean, torch.ones(3), WEIGHT, training=True)
+    log.append("normed")
+    return y @ torch.linalg.cholesky(torch.eye(3) * (5 - i))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+def test_running_statistics_are_written_once(backend):
+    """No version counts the writes of `batch_norm`. From the second size on, the graph is for all sizes."""
+    compiled = capture.compile(normed_and_fail, backend=backend)
+    for rows, place in ((4, 1), (5, 1), (6, 9), (4, 9)):
+        found = []
+        for function in (normed_and_fail, compiled):
+            x, mean, log = torch.arange(3.0 * rows).view(rows, 3), torch.zeros(3), []
+            with contextlib.suppress(RuntimeError):
+                function(x, torch.tensor([place]), mean, log)
+            found.append((mean.tolist(), log))
+        assert found[0] == found[1]
 
 
 def write_and_fail(x, i):

@@ -404,8 +404,18 @@ def writes_in_front_of_the_use(x):
     return x * SCALE
 
 
+COUNTS = [0]
+
+
+@meets("late_error")
+def may_raise_behind_a_write(x):
+    COUNTS[0] += 1
+    x.add_(1)
+    return x[torch.tensor([2])]
+
+
 #: a break for these is no error under fullgraph
-NO_ERROR = ("call_of_capture", "write_without_grad")
+NO_ERROR = ("call_of_capture", "late_error", "write_without_grad")
 #: other backends get one graph
 OF_NATIVE_CODE = ("write_without_grad",)
 SMALL = {"inline_depth": 20, "max_instructions": 1500}
