@@ -11,8 +11,9 @@
 In:  PyTorch programs.
 Out: the names below; see README.md.
 
-This import loads the interpreter, the guards and the tracer. The first graph that is compiled imports the
-modules that lower graphs, and LLVM. A process that finds all graphs in the store imports neither.
+This import loads the hook, the guards and the store. The first frame that is translated imports the
+interpreter; the first graph that is compiled imports the modules that lower graphs, and LLVM. A process that
+finds all its entries in the store imports neither.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ from capture.process import collection
 with collection.settled():
     import cache.store
     import capture.frame.convert
-    import capture.variables.core.wrap
 
 from capture import backends, store
 from capture.api import (

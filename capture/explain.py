@@ -14,7 +14,6 @@ The call runs once. It makes its own cache entries: it neither uses nor changes 
 from __future__ import annotations
 
 import contextlib
-import html
 import json
 import os
 import tempfile
@@ -122,6 +121,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
+        import html  # lazy: import time
+
         first, _, rest = html.escape(str(self)).partition("\n")
         return f"<details open><summary>{first}</summary><pre>{rest}</pre></details>"
 

@@ -9,8 +9,10 @@ Out: a cache entry that runs in its place. None: Python runs the frame.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -18,21 +20,17 @@ import torch
 
 import cache
 from capture.frame import stored_entries
-from capture.frame.attempts import Attempts
-from capture.frame.entry import build_entry
 from capture.frame.expected_breaks import ExpectedBreaks
 from capture.frame.left_to_python import forget_frames, give_up, leave_alone, leave_disabled, leave_once
 from capture.frame.recompiles import check_limit
-from capture.frame.translation import translate
 from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, patience, torch_compile_marks
 from capture.policy.first_steps import FirstSteps
 from capture.process import collection, dispatch_modes, function_modes, replaced_builtins, signals
-from capture.process.thread_state import ThreadState
 from capture.report import observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.errors import CaptureError, CaptureWarning
-from capture.report.retry import FirstStep, Retry
+from capture.report.retry import FirstStep
 from capture.sizes import glances
 from capture.sizes.policy import SizeHistory
 from capture.stored.learned import Learned
@@ -128,7 +126,7 @@ class Converter:
             if not self._may_recompile(frame):
                 capture.outcome = "refused"
                 return None
-            entry = self._entry_of_last_attempt(frame, handled)
+            entry = self._new_entry(frame, handled)
         except FirstStep as signal:
             forget_frames(signal, handled)
             self.first_steps.wait(frame.code)
@@ -165,29 +163,19 @@ class Converter:
         with function_modes.resumed():
             return check_limit(frame, self.settings)
 
-    def _entry_of_last_attempt(self, frame: Any, handled: BaseException | None) -> Any:
-        """The loop over the attempts at a frame. The signal that ends an attempt changes the next one."""
+    def _new_entry(self, frame: Any, handled: BaseException | None) -> Any:
         may_wait = self.first_steps.may_wait(frame.code, self.settings)
-        attempts = Attempts(
-            frame, self.settings, self.history.of(frame.code), self.expected, may_wait=may_wait
-        )
-        while True:
-            observe.begin_attempt()
-            tx = attempts.begin()
-            try:
-                with ThreadState():
-                    capture = translate(tx, attempts)
-                    entry = build_entry(frame, capture, self.settings)
-                    stored_entries.keep(frame, capture, entry, self.settings, attempts.seen)
-                    capture.output.forget_objects()
-                    return entry
-            except Retry as signal:
-                observe.tell("attempt", signal=signal)
-                try:
-                    attempts.follow(signal, tx)
-                finally:
-                    tx.output.forget_objects()
-                    forget_frames(signal, handled)
+        seen = self.history.of(frame.code)
+        return _interpreter()(frame, self.settings, seen, self.expected, handled=handled, may_wait=may_wait)
+
+
+@functools.cache
+def _interpreter() -> Callable[..., Any]:
+    """Imported by the first frame that it translates: all may have entries in the store."""
+    with collection.settled():
+        from capture.frame.new_entry import entry_of_last_attempt  # lazy: import time
+
+    return entry_of_last_attempt
 
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)

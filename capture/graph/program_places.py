@@ -14,6 +14,7 @@ to an input, it can't.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Iterator
@@ -65,11 +66,13 @@ def _call_in(function: Any, callee: str) -> Place:
     return place_of(code, decode(code).instructions[0])
 
 
-#: The frames between the call of a module and its forward.
-MODULE_CALL = (
-    _call_in(torch.nn.Module._wrapped_call_impl, "_call_impl"),
-    _call_in(torch.nn.Module._call_impl, "_global_forward_pre_hooks"),
-)
+@functools.cache
+def module_call() -> tuple[Place, Place]:
+    """The frames between the call of a module and its forward."""
+    return (
+        _call_in(torch.nn.Module._wrapped_call_impl, "_call_impl"),
+        _call_in(torch.nn.Module._call_impl, "_global_forward_pre_hooks"),
+    )
 
 
 # --- an error of a graph ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import torch
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
-from capture.graph.program_places import MODULE_CALL, PLACES, Place, place_of
+from capture.graph.program_places import PLACES, Place, module_call, place_of
 from capture.interpret import inline
 from capture.interpret.deferred_calls import may_catch
 from capture.interpret.opcodes import HANDLERS
@@ -249,7 +249,7 @@ class Translator:
     def as_outside(self) -> Outside:
         """What this frame and its callers are for a frame that is called now."""
         before, place = self.outside(), place_of(self.code, self.current)
-        inner = (place, *MODULE_CALL) if self.calls_module else (place,)
+        inner = (place, *module_call()) if self.calls_module else (place,)
         return Outside((*before.places, *inner), (*before.lines, _line_of(place)))
 
     def places_with_globals(self) -> list[tuple[Place, dict[str, Any]]]:
@@ -258,7 +258,7 @@ class Translator:
         for translator in [*self.chain()][::-1]:
             found.append((place_of(translator.code, translator.current), translator.scope.globals))
             if translator.calls_module and translator is not self:
-                found += [(place, vars(torch.nn.modules.module)) for place in MODULE_CALL]
+                found += [(place, vars(torch.nn.modules.module)) for place in module_call()]
         return found
 
     def note_places(self, node: torch.fx.Node) -> None:

@@ -19,8 +19,8 @@ import _capture
 import torch
 from bytecode import Label, TryBegin, TryEnd
 
-from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import Assembler, dialect
+from capture.bytecode.eager_twin import argument_names, eager_twin
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places, fill_places
 from capture.hooks.switch import OFF, switch
@@ -102,12 +102,6 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         tx.output.inputs.new_parameters,
         tx.output.inputs.clocks,
     )
-
-
-def argument_names(code: types.CodeType) -> tuple[str, ...]:
-    """The argument names of a frame in the order of its locals: positional, keyword-only, *args, **kwargs."""
-    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    return code.co_varnames[:count]
 
 
 class _FrameAssembler(SourceAssembler):
@@ -281,14 +275,6 @@ def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
         return function(*args)
     finally:
         switch(before)
-
-
-@cached(maxsize=4096)
-def eager_twin(code: types.CodeType) -> types.CodeType:
-    """The same code with all parameters positional. It gets a mark, so it is never captured."""
-    count = len(argument_names(code))
-    flags = code.co_flags & ~(0x04 | 0x08)
-    return code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
 
 
 def fill_cells(tx: Translator, code: PythonCode) -> None:

@@ -145,8 +145,10 @@ class Config:
         """Read each `CAPTURE_<NAME>` that is set, and warn of a name that is nearly one of ours."""
         known = [f"CAPTURE_{name.upper()}" for name in _TYPES] + list(OTHER_VARIABLES)
         for variable in environment:
+            if not variable.startswith("CAPTURE_") or variable in known:
+                continue
             near = difflib.get_close_matches(variable, known, n=1, cutoff=0.85)
-            if variable.startswith("CAPTURE_") and variable not in known and near:
+            if near:
                 told = f"nothing reads the environment variable {variable}: did you mean {near[0]}?"
                 warnings.warn(told, CaptureWarning, stacklevel=2)
         for name, kind in _TYPES.items():

@@ -18,8 +18,8 @@ from typing import Any
 import _capture
 
 from capture.bytecode import resume
+from capture.bytecode.eager_twin import eager_twin
 from capture.bytecode.emit import Box
-from capture.output.frame_code import eager_twin
 from capture.stored.objects import Changed, FoundObjects, ObjectTable
 from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, real
 

@@ -9,7 +9,6 @@ Out: nodes of the graph, or constants. A `TensorVariable` is a graph node with i
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import types
 from typing import TYPE_CHECKING, Any
@@ -370,12 +369,15 @@ def _method(name: str) -> Any:
     return getattr(torch.Tensor, name, None)
 
 
+#: What the class and its bases hold, without calls of descriptors.
+STATIC: dict[str, Any] = {
+    name: held for base in reversed(torch.Tensor.__mro__) for name, held in vars(base).items()
+}
 #: Attributes that torch computes, with the function that reads them.
 TORCH_ATTRIBUTES = {
     name: operator.attrgetter(name)
-    for name in dir(torch.Tensor)
-    if isinstance(inspect.getattr_static(torch.Tensor, name), (types.GetSetDescriptorType, property))
-    and name != "__dict__"
+    for name, held in STATIC.items()
+    if isinstance(held, (types.GetSetDescriptorType, property)) and name != "__dict__"
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import capture
-from capture.graph.program_places import MODULE_CALL, PLACES
+from capture.graph.program_places import PLACES, module_call
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -37,7 +37,7 @@ def lines_of(function: Any, *args: Any) -> list[list[tuple[str, int]]]:
         for node in graph.graph.nodes:
             if PLACES in node.meta:
                 places = node.meta[PLACES]
-                shown = [(p.co_name, p.line) for p in places if p not in MODULE_CALL]
+                shown = [(p.co_name, p.line) for p in places if p not in module_call()]
                 text = re.findall(r"line (\d+), in (\S+)", node.meta["stack_trace"])
                 assert [(name, int(line)) for line, name in text] == shown
                 found.append([(p.co_name, p.line - p.co_firstlineno) for p in places])
@@ -70,7 +70,7 @@ def test_frames_of_torch_around_a_module() -> None:
     module = Outer()
     own, call = (
         [("forward", 2)],
-        [(place.co_name, place.line - place.co_firstlineno) for place in MODULE_CALL],
+        [(place.co_name, place.line - place.co_firstlineno) for place in module_call()],
     )
     first, second = lines_of(lambda x: module(x), torch.ones(2))
     assert first == [("<lambda>", 0), *call, ("forward", 1), ("doubled", 1)]

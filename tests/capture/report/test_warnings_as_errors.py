@@ -80,7 +80,7 @@ def test_a_failure_of_ours(monkeypatch):
     def fails(*args):
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr("capture.frame.convert.translate", fails)
+    monkeypatch.setattr("capture.frame.new_entry.translate", fails)
     fast = capture.compile(times, backend="eager")
     with all_are_errors() as shown:
         assert [fast(torch.ones(1), "2").item() for _ in range(2)] == [2, 2]
