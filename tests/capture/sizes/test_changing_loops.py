@@ -172,7 +172,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], i
     "counter of a module": (Counting, rows, 3),
     "layers": (Layers, rows, 4),
     "numbered layers": (NumberedLayers, rows, 4),
-    "average": (Average, rows, 2),
+    "average": (Average, rows, 3),  # call by call, the graph ends in front of the division
     "loop with a break": (lambda: loop_with_break, rows, 3),
     "growing cache": (Caching, lambda i: (torch.ones(2, 3) * i,), 3),
     "names": (lambda: named, lambda i: (torch.ones(3), f"name {i}"), 3),
