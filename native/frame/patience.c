@@ -123,8 +123,7 @@ long long patience_estimate(PyObject *callback, const CodeState *state)
     const Patience *patience = (Patience *)callback;
     const ColdRuns *cold = &state->cold;
     const double units = cold->runs == 0 ? 0 : (double)(cold->units / cold->runs);
-    const long long first = patience->first_ns == 0 || compiler_is_imported() ? 0 : patience->first_ns;
-    return first + patience->least_ns + (long long)(units * (double)patience->unit_ns);
+    return patience->least_ns + (long long)(units * (double)patience->unit_ns);
 }
 
 /* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
@@ -134,7 +133,8 @@ static long long price(const Patience *patience, const CodeState *state)
 {
     const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
                           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
-    const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor);
+    const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor)
+                               + (compiler_is_imported() ? 0 : patience->first_ns); /* no experience has it */
     return estimate > state->paid_ns ? estimate : state->paid_ns;
 }
 

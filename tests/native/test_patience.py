@@ -87,10 +87,15 @@ if {imported}:
     sys.modules["llvmlite"] = types.ModuleType("llvmlite")
 asked = []
 def f():
+    return sum(range(10**6))
+def left():
     return 1
-kind = lambda code: 1
+copies = [types.FunctionType(left.__code__.replace(co_firstlineno=n), {{}}) for n in range(1, 200)]
+kind = lambda code: 10 if code.co_name == "left" else 1
 callback = lambda frame: asked.append(frame.code)
-_capture.set_callback(_capture.Patience(callback, kind, first_ns=10**15), object())
+_capture.set_callback(_capture.Patience(callback, kind, first_ns=5 * 10**9), object())
+for copy in copies if not {imported} else ():
+    copy()  # asked about at once, and costs nothing: that says nothing of the compiler
 for _ in range(3):
     f()
 _capture.set_callback(None, None)
