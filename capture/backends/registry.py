@@ -89,9 +89,17 @@ def names() -> list[str]:
     return sorted(_registry)
 
 
+def may_fail_unchanged(settings: CaptureSettings) -> bool:
+    """Whether graphs of the backend may leave their inputs as they were if they raise: see `fails_unchanged`.
+
+    Other backends run them call by call.
+    """
+    return settings.backend_name in ("llvm", "aot_eager")
+
+
 def eager_in_place_of(settings: CaptureSettings) -> CaptureSettings:
     """The settings for a graph whose tensors must be eager's own. Backends of the user keep their graphs."""
-    if settings.backend_name not in ("llvm", "aot_eager"):
+    if not may_fail_unchanged(settings):
         return settings
     return dataclasses.replace(settings, backend=lookup("eager"), backend_name="eager", options=())
 

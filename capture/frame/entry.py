@@ -46,9 +46,10 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if capture.recipe is None and capture.code is None:
         return eager_entry(frame, capture, settings)
     output = capture.output
-    if not registry.is_own(settings.backend):
+    chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
+    if not registry.may_fail_unchanged(chosen):
         check_late_errors(output, None, settings)  # before the backend is called
-    compiled = compile_graph(capture, settings, frame)
+    compiled = compile_graph(capture, chosen, frame)
     if compiled is None and capture.recipe is not None:
         straight = capture.tx.is_straight
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
@@ -172,7 +173,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooke
     return entry
 
 
-def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> Any:
+def compile_graph(capture: Capture, chosen: CaptureSettings, frame: Any) -> Any:
     """The callable that the backend makes of the graph. None if there are no operations."""
     output = capture.output
     outputs = [*capture.outputs, *output.unbacked.finish()]
@@ -184,9 +185,8 @@ def compile_graph(capture: Capture, settings: CaptureSettings, frame: Any) -> An
     used = output.inputs.used()
     number = observe.new_graph()
     observe.tell("graph", module=module, operations=output.operation_count(), inputs=used)
-    if dict(settings.options).get("freeze"):
+    if dict(chosen.options).get("freeze"):
         freeze_inputs(output, used)
-    chosen = registry.eager_in_place_of(settings) if output.wants_eager else settings
     if not registry.is_own(chosen.backend):
         module.write()  # the backend may edit the graph
     capture.forward = called_directly(call_by_call(module), output)

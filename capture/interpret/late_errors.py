@@ -22,8 +22,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture.interpret.deferred_calls import may_catch
 from capture.report.break_reasons import GraphBreak
+from codegen.fake.known_values import tensors_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch._ops import OpOverload
 
     from capture.interpret.output_graph import OutputGraph
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 #: operators that raise for no value of their arguments, beside views and those that torch has tags for
 SAFE = frozenset(
     [
+        "_amp_foreach_non_finite_check_and_unscale_",
+        "_amp_update_scale_",
         "_adaptive_avg_pool2d",
         "_fft_c2c",
         "_fft_c2r",
@@ -166,16 +171,17 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.may_raise |= not is_safe(func, result)
+        self.may_raise |= not is_safe(func, args[:1] if result is None else [result])
         return result
 
 
-def is_safe(operator: OpOverload, result: Any) -> bool:
-    name = operator._schema.name.removeprefix("aten::")
+def is_safe(operator: OpOverload, results: Sequence[Any]) -> bool:
+    """`results`: tensors and lists of tensors."""
+    name = operator._schema.name.removeprefix("aten::").removeprefix("_foreach_")
     if operator.namespace == "prim" or operator in SAFE_DRAWS:  # prim: questions about a tensor
         return True
     if name.removesuffix("_") in OF_INTEGERS:
-        return isinstance(result, torch.Tensor) and (result.is_floating_point() or result.is_complex())
+        return all(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors_in(results))
     return name in SAFE or operator.is_view or has_safe_tag(name.removesuffix("_")) or has_safe_tag(name)
 
 

@@ -239,6 +239,28 @@ def training_step(x, i, log):
     return functional.cross_entropy(y * WEIGHT, i)
 
 
+def lists_of_floats(x, i, log):
+    log.append("begun")
+    torch._foreach_mul_([x, x], 2.0)
+    torch._foreach_div_([x], [x + 3])
+    torch._amp_foreach_non_finite_check_and_unscale_([x], torch.zeros(1), torch.ones(1))
+    log.append("divided")
+    return x + 1
+
+
+def lists_of_integers(x, i, log):
+    log.append("begun")
+    torch._foreach_mul_([i], 2)
+    torch._foreach_pow([i], [i])
+    return x + 1
+
+
+@pytest.mark.parametrize(("function", "graphs"), [(lists_of_floats, 1), (lists_of_integers, 2)])
+def test_operators_over_lists_raise_where_those_of_tensors_do(function, graphs):
+    explained = capture.explain(function, backend="eager")(torch.ones(4), torch.tensor([2]), [])
+    assert explained.graph_count == graphs
+
+
 MEAN, VARIANCE, WEIGHT = torch.zeros(3), torch.ones(3), torch.ones(3, requires_grad=True)
 
 
