@@ -84,6 +84,9 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     return laid_out
 
 
+NUMBERS = (torch._C.BoolType, torch._C.IntType, torch._C.FloatType, torch._C.NumberType)
+
+
 def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if func in VIEWS:
         view = view_of(mode, func, args, kwargs)
@@ -118,8 +121,14 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
     try:
         results = mode.run_meta(func, args, kwargs)
     except NotImplementedError:
-        raise UnsupportedOperatorException(func) from None
+        error = DataDependentOutputException if gives_numbers(func) else UnsupportedOperatorException
+        raise error(func) from None
     return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+
+
+def gives_numbers(func: OpOverload) -> bool:
+    """Whether a result is a number: without a meta kernel, that depends on values, whatever the sizes are."""
+    return any(isinstance(result.type, NUMBERS) for result in func._schema.returns)
 
 
 # --- errors of eager --------------------------------------------------------------------------------------

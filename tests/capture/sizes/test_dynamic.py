@@ -649,3 +649,20 @@ def test_a_counter_becomes_a_symbol(make: Any) -> None:
             assert torch.equal(captured(x), eager)
             assert number == (GLOBAL_CALLS if make is not CountingModule else counted.calls)
     assert counters["graphs"]["compiled"] == 1
+
+
+def asks_the_values(xs: torch.Tensor, mask: torch.Tensor, i: int) -> torch.Tensor:
+    x = xs[i]
+    if torch._nested_tensor_from_mask_left_aligned(x, mask):
+        return x + 1
+    return x
+
+
+def test_an_operator_that_reads_values_leaves_sizes_symbols() -> None:
+    """It has no kernel for fake tensors of any size: the graph breaks, and no index becomes a number."""
+    xs, mask = torch.randn(9, 2, 3, 4), torch.tensor([[True, True, False], [False, True, True]])
+    captured = capture.compile(asks_the_values, backend="eager")
+    for i in range(9):
+        given = mask if i % 2 else mask[:1].expand(2, 3)
+        assert torch.equal(captured(xs, given, i), asks_the_values(xs, given, i))
+    assert counters["frames"]["captured"] <= 6
