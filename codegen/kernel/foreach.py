@@ -76,6 +76,19 @@ def norm(tensors: list[torch.Tensor], ord: Any = 2, dtype: torch.dtype | None = 
     return [aten.linalg_vector_norm.default(tensor, ord, dtype=dtype) for tensor in tensors]
 
 
+def unscale(grads: list[torch.Tensor], found_inf: torch.Tensor, inv_scale: torch.Tensor) -> Any:
+    """What `GradScaler` does to gradients: multiplies them, and sets a flag where one was not finite."""
+    scalars = found_inf, inv_scale
+    if not grads or any(each.numel() != 1 or each.dtype != torch.float32 for each in scalars):
+        return NotImplemented
+    factor = inv_scale.reshape(())
+    for grad in grads:
+        found_inf.copy_(torch.where(torch.isfinite(grad).all(), found_inf, 1.0))
+        exact = torch.float32 if grad.dtype in (torch.bfloat16, torch.float16) else grad.dtype
+        grad.copy_(grad.to(exact) * factor)
+    return None
+
+
 def overloads(name: str) -> Iterator[OpOverload]:
     """The overloads of the operator over lists that return their results or write in place (not `out=`)."""
     packet = getattr(aten, f"_foreach_{name}", None)
@@ -105,4 +118,8 @@ NAMES = (*UNARY, *(BINARY.keys() - {"pow_"}), *SAME_AS, "addcmul", "addcdiv")
 FOREACH: dict[OpOverload, Callable[..., Any]] = {
     op: rule for name in NAMES for suffix in ("", "_") for op, rule in _entries(name, suffix)
 }
-FOREACH |= {aten._foreach_norm.Scalar: norm, aten._foreach_zero_.default: each(aten.zero_.default, True)}
+FOREACH |= {
+    aten._foreach_norm.Scalar: norm,
+    aten._foreach_zero_.default: each(aten.zero_.default, True),
+    aten._amp_foreach_non_finite_check_and_unscale_.default: unscale,
+}

@@ -259,7 +259,7 @@ def rule_for(op: OpOverload) -> Body | None:
     The rules for lists of tensors are made when the first such operator comes: they cost as much as all
     others.
     """
-    if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
+    if op not in TABLE and op._schema.name.startswith(("aten::_foreach_", "aten::_amp_foreach_")):
         from codegen.kernel.foreach import FOREACH  # lazy: import time
 
         return FOREACH.get(op)

@@ -53,6 +53,7 @@ def decayed_list(weight, x):
     "optimizer", [torch.optim.Adam, lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.5)]
 )
 def test_updates_behind_each_other(optimizer, caplog):
+    caplog.set_level("INFO", "capture.codegen")
     eager = Update(optimizer)
     mine = copy.deepcopy(eager)
     fast = capture.compile(mine.__call__)
@@ -66,6 +67,7 @@ def test_updates_behind_each_other(optimizer, caplog):
 
 @pytest.mark.parametrize("function", [decayed, decayed_behind, decayed_list])
 def test_both_orders(function, caplog):
+    caplog.set_level("INFO", "capture.codegen")
     x = torch.arange(1.0, 5.0)
     weights = [nn.Parameter(torch.linspace(1, 2, 4)) for _ in range(2)]
     fast = capture.compile(function)

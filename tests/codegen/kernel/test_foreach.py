@@ -49,8 +49,7 @@ CASES = [
     op
     for op in sorted(FOREACH, key=str)  # the same order, and names, in every process
     if hasattr(torch, op._schema.name.removeprefix("aten::"))
-    and "norm" not in str(op)
-    and "zero" not in str(op)
+    and not any(name in str(op) for name in ("norm", "zero", "unscale"))
 ]
 
 
@@ -117,3 +116,51 @@ def test_integers_and_mixed_dtypes() -> None:
         [torch.arange(3), torch.rand(3)],
         [torch.rand(3), torch.arange(3)],
     )
+
+
+NOT_FINITE = (None, float("inf"), float("-inf"), float("nan"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("value", NOT_FINITE, ids=str)
+def test_gradients_of_a_scaler(value: float | None, dtype: torch.dtype) -> None:
+    def unscale(grads: list[torch.Tensor], found: torch.Tensor, factor: torch.Tensor) -> Any:
+        torch._amp_foreach_non_finite_check_and_unscale_(grads, found, factor)
+        return [grad + 1 for grad in grads], found * 2
+
+    for before in (0.0, 1.0):
+        grads = [grad.to(dtype) for grad in lists()]
+        if value is not None:
+            grads[1][0] = value
+        scalars = torch.full((), before), torch.tensor(1 / 3)
+        own = [grad.clone() for grad in grads], *(scalar.clone() for scalar in scalars)
+        actual, expected = capture.compile(unscale, fullgraph=True)(*own), unscale(grads, *scalars)
+        found, wanted = (actual, *own), (expected, grads, *scalars)
+        torch.testing.assert_close(found, wanted, equal_nan=True, rtol=0, atol=0)
+    assert capture.explain(unscale)(grads, *scalars).graph_count == 1
+
+
+def test_gradients_of_a_scaler_are_native_code(caplog: pytest.LogCaptureFixture) -> None:
+    weights = [torch.ones(3, requires_grad=True) for _ in range(2)]
+    scalers = [torch.amp.GradScaler("cpu") for _ in weights]
+
+    def step(x: torch.Tensor, number: int) -> torch.Tensor:
+        weight, scaler = weights[number], scalers[number]
+        optimizer = optimizers[number]
+        optimizer.zero_grad()
+        scaler.scale((weight * x).square().sum()).backward()
+        scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_([weight], 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        return norm
+
+    optimizers = [torch.optim.AdamW([weight], lr=0.1) for weight in weights]
+    captured = capture.compile(step)
+    with caplog.at_level("INFO", "capture.codegen"):
+        for k in range(4):
+            x = torch.full((3,), float("inf") if k == 2 else 0.5 + k)
+            torch.testing.assert_close(captured(x, 0), step(x, 1), equal_nan=True)
+    torch.testing.assert_close(*weights)
+    assert [scaler.get_scale() for scaler in scalers] == [2.0**15] * 2
+    assert "through eager" not in caplog.text
