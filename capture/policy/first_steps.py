@@ -6,8 +6,9 @@ Out: `FirstStep`, if the frame looks like one step of many: Python runs this cal
     zero_grad(); loss.backward(); step()   ->   the first call in Python, one capture at the second call
 
 From the second call on, gradients and state exist. What is captured at the first call never fits again, and
-half of the time that all captures take would be lost. The call of a frame with a loop may be the only one, so
-it is captured at once. So is a frame that has waited, and whatever has to be captured at its first call.
+half of the time that all captures take would be lost. A frame whose loop may turn over steps may be called
+once, so it is captured at once; a loop over parameters within a step is none. So is a frame that has waited,
+and whatever has to be captured at its first call.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from cache.code_table import CodeTable
-from capture.policy.patience import has_loop, has_to_pay
+from capture.policy.patience import comprehensions, has_to_pay
 from capture.report.retry import FirstStep
 
 if TYPE_CHECKING:
@@ -64,9 +65,20 @@ def check(tx: Interpreter, finds_nothing: Callable[[], bool]) -> None:
     """
     if not tx.output.may_wait or not finds_nothing():
         return
-    codes = [frame.code for frame in tx.chain() if not _is_of_torch(frame.code)]
-    if any(map(_is_of_step, codes)) and not any(map(has_loop, codes)):
+    frames = [frame for frame in tx.chain() if not _is_of_torch(frame.code)]
+    if any(_is_of_step(frame.code) for frame in frames) and not any(map(_turns_over_steps, frames)):
         raise FirstStep
+
+
+def _turns_over_steps(frame: Interpreter) -> bool:
+    """Whether a loop of the frame is around its present instruction, or asks for gradients or uses them."""
+    present = frame.current.index
+    for jump in frame.instructions:
+        if jump.target is not None and jump.target <= jump.index:
+            names = (instruction.value for instruction in frame.instructions[jump.target : jump.index])
+            if jump.target <= present <= jump.index or any(type(n) is str and n in STEPS for n in names):
+                return True
+    return any(map(_is_of_step, comprehensions(frame.code)))
 
 
 def _is_of_step(code: CodeType) -> bool:

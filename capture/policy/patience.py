@@ -29,6 +29,8 @@ from capture.report import observe
 from capture.report.config import config
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from capture.policy.settings import CaptureSettings
 
 #: What it costs to interpret a code unit and to compile what comes of it. Measured on the captures of
@@ -97,10 +99,15 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
 
 
 def has_loop(code: CodeType) -> bool:
-    """Whether it has a loop. Before Python 3.12 a comprehension is a function of its own."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    comprehensions = (const for const in inner if const.co_name in frame_filter.COMPREHENSIONS)
-    return dialect.jumps_back(code) or any(map(has_loop, comprehensions))
+    """Whether it has a loop."""
+    return dialect.jumps_back(code) or any(map(has_loop, comprehensions(code)))
+
+
+def comprehensions(code: CodeType) -> Iterator[CodeType]:
+    """Those of the function. Before Python 3.12 each is a function of its own."""
+    for const in code.co_consts:
+        if isinstance(const, CodeType) and const.co_name in frame_filter.COMPREHENSIONS:
+            yield const
 
 
 def patient(converter: Any, settings: CaptureSettings) -> Any:

@@ -95,6 +95,7 @@ class Interpreter(Protocol):
     code: CodeType
     scope: Scope
     index: int
+    current: Instruction
     depth: int
     locals: dict[str, Variable]
     cells: dict[str, CellVariable]
@@ -144,7 +145,6 @@ class Interpreter(Protocol):
 class CalleeFrame(Interpreter, Protocol):
     """A frame that a value runs: the frame of a generator or of a class body."""
 
-    current: Instruction
     stack: list[Variable]
     returned: Variable | None
 

@@ -36,7 +36,25 @@ def step_that_clears_behind(model, optimizer, x):
     return step
 
 
-@pytest.mark.parametrize("make_step", [step_of, step_that_clears_behind])
+def step_with_loops_over_parameters(model, optimizer, x):
+    average = [parameter.detach().clone() for parameter in model.parameters()]
+
+    def step():
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        for parameter in model.parameters():
+            parameter.grad.clamp_(-0.1, 0.1)
+        optimizer.step()
+        with torch.no_grad():
+            for mean, parameter in zip(average, model.parameters()):
+                mean.lerp_(parameter, 0.1)
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("make_step", [step_of, step_that_clears_behind, step_with_loops_over_parameters])
 @pytest.mark.parametrize(
     "optimizer", [(torch.optim.Adam, {}), (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9})]
 )
@@ -81,6 +99,35 @@ def test_a_frame_with_a_loop_does_not_wait():
             loss.backward()
             optimizer.step()
         return loss
+
+    train()
+    assert capture.counters["graphs"]["compiled"] > 0
+
+
+def test_a_frame_with_its_loop_behind_the_first_look_does_not_wait():
+    capture.reset()
+    model, optimizer, x = problem(torch.optim.Adam)
+
+    @capture.compile
+    def train():
+        optimizer.zero_grad()
+        for _ in range(3):
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+
+    train()
+    assert capture.counters["graphs"]["compiled"] > 0
+
+
+def test_a_comprehension_of_steps_does_not_wait():
+    capture.reset()
+    model, optimizer, x = problem(torch.optim.Adam)
+
+    @capture.compile
+    def train():
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        return [optimizer.step() for _ in range(3)]
 
     train()
     assert capture.counters["graphs"]["compiled"] > 0
