@@ -34,6 +34,7 @@ import torch
 import capture
 from capture.frame.convert import Converter
 
+torch.set_num_threads(1)  # it forks, and OpenMP's threads do not live on in the child
 LONGEST = 20.0  # seconds that a signal may take to arrive
 
 

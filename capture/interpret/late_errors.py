@@ -32,97 +32,33 @@ if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.protocols import Interpreter
 
-#: operators that raise for no value of their arguments, beside views and those that torch has tags for
-SAFE = frozenset(
-    [
-        "_amp_foreach_non_finite_check_and_unscale_",
-        "_amp_update_scale_",
-        "_adaptive_avg_pool2d",
-        "_fft_c2c",
-        "_fft_c2r",
-        "_fft_r2c",
-        "_log_softmax",
-        "_softmax",
-        "_to_copy",
-        "_unsafe_view",
-        "addmm",
-        "addmv",
-        "arange",
-        "avg_pool1d",
-        "avg_pool2d",
-        "avg_pool3d",
-        "baddbmm",
-        "bmm",
-        "cat",
-        "constant_pad_nd",
-        "convolution",
-        "copy_",
-        "cummax",
-        "cummin",
-        "cumprod",
-        "cumsum",
-        "dot",
-        "empty",
-        "eye",
-        "fill_",
-        "flip",
-        "full",
-        "glu",
-        "huber_loss",
-        "im2col",
-        "col2im",
-        "l1_loss",
-        "linspace",
-        "lift_fresh",
-        "logcumsumexp",
-        "masked_fill_",
-        "max_pool2d_with_indices",
-        "mm",
-        "mse_loss",
-        "mv",
-        "native_batch_norm",
-        "native_dropout",
-        "native_group_norm",
-        "native_layer_norm",
-        "ones",
-        "rand",
-        "rand_like",
-        "randn",
-        "randn_like",
-        "repeat",
-        "roll",
-        "scalar_tensor",
-        "smooth_l1_loss",
-        "sort",
-        "stack",
-        "topk",
-        "tril",
-        "triu",
-        "upsample_bilinear2d",
-        "upsample_nearest2d",
-        "zero_",
-        "zeros",
-        "_native_batch_norm_legit",
-        "empty_like",
-        "full_like",
-        "ones_like",
-        "zeros_like",
-        "new_empty",
-        "new_full",
-        "new_ones",
-        "new_zeros",
-        "empty_strided",
-        "new_empty_strided",
-        "fill",
-        "detach",
-        "detach_",
-        "logsumexp",
-        "std",
-        "var",
-        "std_mean",
-        "var_mean",
-    ]
-)
+#: operators that raise for no value of their arguments, beside views and those that torch has tags for;
+#: the same holds where they write in place
+SAFE = frozenset((
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_amp_foreach_non_finite_check_and_unscale_",
+    "_amp_update_scale_", "_cdist_forward", "_euclidean_dist", "_fft_c2c", "_fft_c2r", "_fft_r2c",
+    "_fused_adagrad_", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_log_softmax",
+    "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_pdist_forward", "_prelu_kernel",
+    "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu", "_softmax", "_thnn_fused_gru_cell",
+    "_thnn_fused_lstm_cell", "_to_copy", "_unsafe_view", "adaptive_max_pool2d", "adaptive_max_pool3d",
+    "addbmm", "addmm", "addmv", "addr", "arange", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm",
+    "binary_cross_entropy_with_logits", "block_diag", "bmm", "bucketize", "cat", "col2im", "complex",
+    "constant_pad_nd", "convolution", "copy", "cummax", "cummin", "cumprod", "cumsum", "detach",
+    "diag_embed", "diagonal_scatter", "dist", "dot", "empty", "empty_like", "empty_strided", "eye",
+    "fill", "flip", "full", "full_like", "glu", "grid_sampler_2d", "grid_sampler_3d", "hardswish",
+    "huber_loss", "im2col", "isin", "kthvalue", "l1_loss", "lift_fresh", "linalg_cross", "linspace",
+    "log_sigmoid_forward", "logcumsumexp", "logspace", "logsumexp", "masked_fill",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "median", "mm", "mode", "mse_loss", "mv",
+    "nanmedian", "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
+    "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones", "ones_like",
+    "pixel_shuffle", "pixel_unshuffle", "polar", "rand", "rand_like", "randn", "randn_like",
+    "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "renorm", "repeat", "replication_pad1d",
+    "replication_pad2d", "replication_pad3d", "roll", "rot90", "scalar_tensor", "select_scatter",
+    "slice_scatter", "smooth_l1_loss", "soft_margin_loss", "sort", "stack", "std", "std_mean", "topk",
+    "trace", "tril", "triu", "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_trilinear3d", "var",
+    "var_mean", "vdot", "zero", "zeros", "zeros_like",
+))  # fmt: skip
 #: elementwise operators that raise for some integers
 OF_INTEGERS = frozenset(["div", "floor_divide", "fmod", "gcd", "lcm", "pow", "remainder"])
 #: functions that check values themselves, which they can't on fake tensors
@@ -171,18 +107,29 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.may_raise |= not is_safe(func, args[:1] if result is None else [result])
+        self.may_raise |= not is_safe(func, args, args[:1] if result is None else [result])
         return result
 
 
-def is_safe(operator: OpOverload, results: Sequence[Any]) -> bool:
+def is_safe(operator: OpOverload, args: Sequence[Any], results: Sequence[Any]) -> bool:
     """`results`: tensors and lists of tensors."""
     name = operator._schema.name.removeprefix("aten::").removeprefix("_foreach_")
     if operator.namespace == "prim" or operator in SAFE_DRAWS:  # prim: questions about a tensor
         return True
     if name.removesuffix("_") in OF_INTEGERS:
         return all(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors_in(results))
-    return name in SAFE or operator.is_view or has_safe_tag(name.removesuffix("_")) or has_safe_tag(name)
+    if name.removesuffix("_") == "index_put":
+        return is_masked_fill(*args[:3])
+    names = name, name.removesuffix("_")
+    return operator.is_view or not SAFE.isdisjoint(names) or any(map(has_safe_tag, names))
+
+
+def is_masked_fill(tensor: torch.Tensor, indices: Sequence[Any], value: torch.Tensor) -> bool:
+    """Whether a mask of the tensor's leading sizes gets one value for all its elements."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype != torch.bool or value.numel() != 1:
+        return False
+    return bool(mask.shape == tensor.shape[: mask.dim()])
 
 
 @functools.cache

@@ -255,8 +255,25 @@ def lists_of_integers(x, i, log):
     return x + 1
 
 
-@pytest.mark.parametrize(("function", "graphs"), [(lists_of_floats, 1), (lists_of_integers, 2)])
-def test_operators_over_lists_raise_where_those_of_tensors_do(function, graphs):
+def masked_fill(x, i, log):
+    log.append("begun")
+    x.mul_(2)
+    x[x > 1] = 3
+    return x + 1
+
+
+def masked_values(x, i, log):
+    log.append("begun")
+    x.mul_(2)
+    x[x > 1] = torch.ones(4)
+    return x + 1
+
+
+COUNTS = [(lists_of_floats, 1), (lists_of_integers, 2), (masked_fill, 1), (masked_values, 2)]
+
+
+@pytest.mark.parametrize(("function", "graphs"), COUNTS)
+def test_what_raises_for_no_value_does_not_break(function, graphs):
     explained = capture.explain(function, backend="eager")(torch.ones(4), torch.tensor([2]), [])
     assert explained.graph_count == graphs
 
