@@ -41,6 +41,20 @@ callback_of_torch_compile = torch._C._dynamo.eval_frame.get_eval_frame_callback
 
 _KEY_SET = _bits(FOLLOWING_KEYS)
 
+_FX_NAMES = vars(_symbolic_trace)
+#: Where torch.fx notes that it traces, and the name there: a global up to torch 2.13, from 2.14 on in a
+#: `threading.local`.
+FX_FLAGS, FX_FLAG = (
+    (_FX_NAMES, "_is_fx_tracing_flag")
+    if "_is_fx_tracing_flag" in _FX_NAMES
+    else (_FX_NAMES["_is_fx_tracing_tls"], "flag")
+)
+
+
+def torch_fx_traces() -> bool:
+    flags = FX_FLAGS if isinstance(FX_FLAGS, dict) else vars(FX_FLAGS)
+    return flags.get(FX_FLAG) is True
+
 
 def why_followed() -> str | None:
     """A reason to run every frame of this thread in the default evaluator, or None."""
@@ -48,7 +62,7 @@ def why_followed() -> str | None:
         return "torch.jit.trace records each operation"
     if torch._C._dispatch_tls_local_include_set().raw_repr() & _KEY_SET:
         return "a mode or a transform of torch sees each operation"
-    if _symbolic_trace._is_fx_tracing_flag:
+    if torch_fx_traces():
         return "torch.fx traces"
     if callback_of_torch_compile():
         return "torch.compile captures this frame and its callees"
@@ -58,4 +72,4 @@ def why_followed() -> str | None:
 
 
 if hasattr(_capture, "follow_other_tracers"):
-    _capture.follow_other_tracers(_KEY_SET, vars(_symbolic_trace), callback_of_torch_compile)
+    _capture.follow_other_tracers(_KEY_SET, FX_FLAGS, FX_FLAG, callback_of_torch_compile)

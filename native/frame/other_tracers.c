@@ -1,22 +1,37 @@
 /* What other tracers are to be looked for: see other_tracers.h.
  *
- * In:  follow_other_tracers(keys, names, compile_callback): torch's dispatch keys, the globals of torch.fx's
- *      tracer, a function that gives torch.compile's callback.
+ * In:  follow_other_tracers(keys, fx_flags, fx_flag, compile_callback): torch's dispatch keys, where torch.fx
+ *      keeps its flag and under which name, a function that gives torch.compile's callback.
  * Out: `other_tracers`. */
 
 #include "frame/other_tracers.h"
 
 OtherTracers other_tracers;
 
-/* The name of the flag among the globals of torch.fx's tracer. */
-static PyObject *flag_name;
+static PyObject *dict_name;
+
+/* Exact dicts with strings as keys: a look-up runs no code. Without the flag nobody traces. */
+static int flag_in(PyObject *names)
+{
+    return PyDict_GetItemWithError(names, other_tracers.fx_flag) == Py_True;
+}
 
 int other_tracers_read_flag(void)
 {
-    other_tracers.fx_version = dict_version(other_tracers.fx_names);
-    /* an exact dict with strings as keys: this runs no code, and without the flag nobody traces */
-    PyObject *flag = PyDict_GetItemWithError((PyObject *)other_tracers.fx_names, flag_name);
-    return other_tracers.fx_traces = flag == Py_True;
+    other_tracers.fx_version = dict_version(other_tracers.fx_dict);
+    return other_tracers.fx_traces = flag_in((PyObject *)other_tracers.fx_dict);
+}
+
+int other_tracers_read_local_flag(void)
+{
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback);
+    /* the thread's own dict, made here if the thread has none. Without memory for it there is no flag. */
+    PyObject *names = PyObject_GetAttr(other_tracers.fx_local, dict_name);
+    const int traces = names != NULL && flag_in(names);
+    Py_XDECREF(names);
+    PyErr_Restore(type, exception, traceback);
+    return traces;
 }
 
 int torch_compile_captures(void)
@@ -37,19 +52,23 @@ int torch_compile_captures(void)
 static PyObject *follow_other_tracers(PyObject *module, PyObject *args)
 {
     unsigned long long keys;
-    PyObject *names, *compile_callback;
-    if (!PyArg_ParseTuple(args, "KO!O:follow_other_tracers", &keys, &PyDict_Type, &names,
-                          &compile_callback)) {
+    PyObject *flags, *flag, *compile_callback;
+    if (!PyArg_ParseTuple(args, "KOUO:follow_other_tracers", &keys, &flags, &flag, &compile_callback)) {
         return NULL;
     }
     if (torch_thread_keys() == NULL) {
         PyErr_SetString(PyExc_ImportError, "this build of torch does not export its thread's dispatch keys");
         return NULL;
     }
-    Py_XSETREF(other_tracers.fx_names, (PyDictObject *)Py_NewRef(names));
+    PyObject *for_process = PyDict_CheckExact(flags) ? flags : NULL;
+    Py_XSETREF(other_tracers.fx_flag, Py_NewRef(flag));
+    Py_XSETREF(other_tracers.fx_local, for_process == NULL ? Py_NewRef(flags) : NULL);
+    Py_XSETREF(other_tracers.fx_dict, (PyDictObject *)Py_XNewRef(for_process));
     Py_XSETREF(other_tracers.compile_callback, Py_NewRef(compile_callback));
     other_tracers.keys = keys;
-    other_tracers_read_flag();
+    if (for_process != NULL) {
+        other_tracers_read_flag();
+    }
     Py_RETURN_NONE;
 }
 
@@ -65,9 +84,9 @@ static PyObject *is_followed(PyObject *module, PyObject *ignored)
 
 static PyMethodDef functions[] = {
     {"follow_other_tracers", follow_other_tracers, METH_VARARGS,
-     "follow_other_tracers(keys, names, compile_callback): while a thread has one of these dispatch keys, or "
-     "names['_is_fx_tracing_flag'] is true, or compile_callback() gives a function, its frames run in the "
-     "default evaluator."},
+     "follow_other_tracers(keys, fx_flags, fx_flag, compile_callback): while a thread has one of these "
+     "dispatch keys, or fx_flags (a dict, or a threading.local) has True under the name fx_flag, or "
+     "compile_callback() gives a function, its frames run in the default evaluator."},
     {"is_followed", is_followed, METH_NOARGS,
      "is_followed() -> bool: does another tracer, or a trace or profile function, follow this thread?"},
     {NULL, NULL, 0, NULL},
@@ -75,6 +94,6 @@ static PyMethodDef functions[] = {
 
 int init_other_tracers(PyObject *module)
 {
-    flag_name = PyUnicode_InternFromString("_is_fx_tracing_flag");
-    return flag_name == NULL ? -1 : PyModule_AddFunctions(module, functions);
+    dict_name = PyUnicode_InternFromString("__dict__");
+    return dict_name == NULL ? -1 : PyModule_AddFunctions(module, functions);
 }

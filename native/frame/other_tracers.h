@@ -13,17 +13,20 @@
 #include "tensors/torch_symbols.h"
 
 typedef struct {
-    uint64_t keys;          /* each of these keys in a thread means that torch follows it; 0: not known yet */
-    PyDictObject *fx_names; /* the globals of torch.fx's tracer; NULL: not known yet */
-    int64_t fx_version;     /* of fx_names when `fx_traces` was read */
+    uint64_t keys;         /* each of these keys in a thread means that torch follows it; 0: not known yet */
+    PyObject *fx_flag;     /* the name of the flag of torch.fx */
+    PyObject *fx_local;    /* the threading.local that has it; or NULL */
+    PyDictObject *fx_dict; /* else the dict that has it */
+    int64_t fx_version;    /* of fx_dict when `fx_traces` was read */
     int fx_traces;
     PyObject *compile_callback; /* a function that gives torch.compile's callback on this thread; or NULL */
 } OtherTracers;
 
 extern OtherTracers other_tracers;
 
-/* Reads the flag of torch.fx again. */
+/* Reads the flag of torch.fx again: that of the process, or that of this thread. */
 int other_tracers_read_flag(void);
+int other_tracers_read_local_flag(void);
 
 static inline int torch_follows_thread(void)
 {
@@ -33,8 +36,11 @@ static inline int torch_follows_thread(void)
     if (torch_thread_keys()[0] & other_tracers.keys) {
         return 1;
     }
-    return dict_version(other_tracers.fx_names) == other_tracers.fx_version ? other_tracers.fx_traces
-                                                                            : other_tracers_read_flag();
+    if (other_tracers.fx_local != NULL) {
+        return other_tracers_read_local_flag();
+    }
+    return dict_version(other_tracers.fx_dict) == other_tracers.fx_version ? other_tracers.fx_traces
+                                                                           : other_tracers_read_flag();
 }
 
 /* Whether torch.compile captures the frames of this thread. Its evaluator is installed then. */

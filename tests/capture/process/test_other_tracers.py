@@ -5,6 +5,7 @@ there was no capture.
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 
 import _capture
@@ -17,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 import capture
+from capture.process import other_tracers
 from capture.process.other_tracers import why_followed
 from capture.report.counters import counters
 
@@ -293,6 +295,42 @@ def test_a_trace_in_a_captured_frame():
         warnings.simplefilter("ignore")
         value = capture.compile(makes_and_calls)(x)
     assert torch.allclose(value, net(x * 3) + 1)
+
+
+class FlagOfThreads(threading.local):
+    """Where torch.fx has its flag from torch 2.14 on."""
+
+
+@pytest.mark.parametrize("of_threads", [False, True])
+def test_the_flag_of_torch_fx_is_one_of_the_process_or_of_each_thread(of_threads, monkeypatch):
+    flags = FlagOfThreads() if of_threads else {}
+    names = vars(flags) if of_threads else flags
+    keys, callback = other_tracers._KEY_SET, other_tracers.callback_of_torch_compile
+    monkeypatch.setattr(other_tracers, "FX_FLAGS", flags)
+    monkeypatch.setattr(other_tracers, "FX_FLAG", "traces")
+    seen = []
+
+    def look():
+        seen.append((why_followed() is not None, _capture.is_followed()))
+
+    def look_in_both_threads():
+        look()
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+
+    try:
+        _capture.follow_other_tracers(keys, flags, "traces", callback)
+        look_in_both_threads()
+        names["traces"] = True
+        look_in_both_threads()
+        names["traces"] = False
+        look_in_both_threads()
+    finally:
+        monkeypatch.undo()
+        _capture.follow_other_tracers(keys, other_tracers.FX_FLAGS, other_tracers.FX_FLAG, callback)
+    other = (not of_threads,) * 2
+    assert seen == [(False, False), (False, False), (True, True), other, (False, False), (False, False)]
 
 
 def test_no_tracer_no_reason():

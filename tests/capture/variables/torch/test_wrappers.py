@@ -6,6 +6,7 @@ import torch
 from torch.fx import _symbolic_trace as tracing
 
 import capture
+from capture.process.other_tracers import FX_FLAG, FX_FLAGS
 
 
 def test_tracing_by_fx(monkeypatch):
@@ -14,6 +15,7 @@ def test_tracing_by_fx(monkeypatch):
 
     capture.reset()
     captured, x = capture.compile(branch), torch.ones(3)
+    flags = FX_FLAGS if isinstance(FX_FLAGS, dict) else vars(FX_FLAGS)
     for flag in (False, True, False):
-        monkeypatch.setattr(tracing, "_is_fx_tracing_flag", flag)
+        monkeypatch.setitem(flags, FX_FLAG, flag)
         assert torch.equal(captured(x), branch(x))
