@@ -77,6 +77,8 @@ class Learned(Protocol):
 
     def kind_of(self, code: CodeType) -> Kind | None: ...
 
+    def spent_in(self, code: CodeType) -> int: ...
+
     def note(self, code: CodeType, kind: Kind) -> None: ...
 
 
@@ -93,6 +95,9 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     known = None if learned is None else learned.kind_of(code)
     if known is not None:
         return known
+    spent = 0 if learned is None else learned.spent_in(code)
+    if spent > 0:
+        _capture.spent_earlier(code, spent)
     if code.co_name == "forward":
         return Kind.FORWARD
     return Kind.LOOP if has_loop(code) else Kind.STRAIGHT

@@ -1,11 +1,17 @@
-"""What the last run of this program learned of its functions: which have entries, and which of these pay.
+"""What earlier runs of this program learned of its functions: which have entries, which of these pay, and
+what Python has spent in the others.
 
 In:  frames that were captured or left to Python, and the verdicts on entries that were on trial
-     (`capture.policy.patience`).
+     (`capture.policy.patience`). At the end of the process: the time of all functions that did not get hot.
 Out: `Learned.kind_of(code)`, in the next process: STORED where an entry is to be looked up at the first
      frame, DOUBTED where it did not pay, or was not tried, and has to be tried; None where nothing is known.
+     `Learned.spent_in(code)`: the nanoseconds of all processes so far.
 
     run 1: forward gets hot, is captured and is faster     run 2: its first frame runs the stored entry
+    runs 1 to 3: half a second of Python in each           run 4: it is captured after a few frames
+
+A capture is for all processes to come. So is what it costs: who captures when all processes together have
+spent as much as that pays at most twice what the better choice would have cost.
 
 There is one file for each program (the file of its main module) under its settings. A row is the name of a
 function and a checksum of its bytecode: it costs next to nothing, and a wrong one costs time alone. Two
@@ -14,11 +20,16 @@ processes that write at once may lose a row: then that function has to get hot o
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
+import weakref
 import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import _capture
 
 from cache.code_table import CodeTable
 from capture.backends.llvm import kernel_store
@@ -33,10 +44,28 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 KIND = "program"
-SCHEMA = 1
-MOST = 4096  # rows in one file; the oldest goes first
+SCHEMA = 2
+MOST = 4096  # rows of each sort in one file; the oldest goes first
 #: what a row may say
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
+#: functions that may get hot
+COLD = frozenset((Kind.STRAIGHT, Kind.LOOP, Kind.FORWARD))
+#: Nanoseconds: what takes less in a process is not noted. `spent_earlier` knows no more than a day.
+LEAST_NOTED, MOST_NOTED = 1_000_000, 86_400 * 10**9
+
+
+@dataclass
+class _Rows:
+    """By the names of functions: what is known of their entries, and what Python has spent in the others."""
+
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
+
+    def names(self) -> set[str]:
+        return {row.rpartition(":")[0] for row in (*self.kinds, *self.spent)}
+
+    def as_data(self) -> Any:
+        return {name: dict([*rows.items()][-MOST:]) for name, rows in vars(self).items()}
 
 
 class Learned:
@@ -44,18 +73,29 @@ class Learned:
 
     def __init__(self, settings: CaptureSettings) -> None:
         self._settings = settings
-        self._rows: dict[str, Kind] | None = None
+        self._rows: _Rows | None = None
         self._names: set[str] = set()
         self._missed: CodeTable[bool] = CodeTable()
 
     def kind_of(self, code: CodeType) -> Kind | None:
+        if not self._may_know(code) or code in self._missed:
+            return None
+        return self._known().kinds.get(_row(code))
+
+    def spent_in(self, code: CodeType) -> int:
+        """What Python has spent in it in earlier processes, which did not capture it."""
+        return self._known().spent.get(_row(code), 0) if self._may_know(code) else 0
+
+    def _may_know(self, code: CodeType) -> bool:
+        self._known()
+        return code.co_qualname in self._names and is_used(self._settings)
+
+    def _known(self) -> _Rows:
         if self._rows is None:
             self._take(self._read())
-        if code.co_qualname not in self._names or not is_used(self._settings):
-            return None
+            _at_exit(self)
         assert self._rows is not None
-        kind = self._rows.get(_row(code))
-        return None if code in self._missed else kind
+        return self._rows
 
     def missed(self, code: CodeType) -> None:
         """The store has no entry that fits: what the frame waits for depends on its code. The hook looks
@@ -67,44 +107,62 @@ class Learned:
         """What the next process does with frames of `code`, until there is a verdict: DOUBTED for an entry
         without a trial, STORED for what is left to Python.
         """
-        if _row(code) not in (self._rows or {}):
+        if self._rows is None or _row(code) not in self._rows.kinds:
             self.note(code, kind)
 
     def note(self, code: CodeType, kind: Kind) -> None:
         """An entry of `code` has been tried. The next process knows the verdict."""
-        store = kernel_store() if is_used(self._settings) else None
         row = _row(code)
-        if store is None or (self._rows or {}).get(row) is kind:
+        if self._rows is not None and self._rows.kinds.get(row) is kind:
             return
         rows = self._read()
-        rows.pop(row, None)
-        rows[row] = kind
-        self._take(dict(list(rows.items())[-MOST:]))
-        store.put(self._parts(), json.dumps(self._rows).encode(), KIND)
+        rows.kinds.pop(row, None)
+        rows.kinds[row] = kind
+        rows.spent.pop(row, None)
+        self._put(rows)
+
+    def note_spent(self) -> None:
+        """The process ends: the next one knows what Python has spent in functions that did not get hot."""
+        spent = _spent_here() if is_used(self._settings) else {}
+        if not spent:
+            return
+        rows = self._read()
+        for row, ns in spent.items():
+            if row not in rows.kinds:
+                rows.spent[row] = min(MOST_NOTED, rows.spent.pop(row, 0) + ns)
+        self._put(rows)
 
     def forget(self) -> None:
         """The next question reads the file again."""
         self._rows = None
         self._missed.clear()
 
-    def _take(self, rows: dict[str, Kind]) -> None:
+    def _take(self, rows: _Rows) -> None:
         self._rows = rows
-        self._names = {row.rpartition(":")[0] for row in rows}
+        self._names = rows.names()
+
+    def _put(self, rows: _Rows) -> None:
+        store = kernel_store() if is_used(self._settings) else None
+        if store is not None:
+            self._take(rows)
+            store.put(self._parts(), json.dumps(rows.as_data()).encode(), KIND)
 
     def _parts(self) -> tuple[str, ...]:
         return ("program", str(SCHEMA), _program(), settings_digest(self._settings), versions(kernel_store()))
 
-    def _read(self) -> dict[str, Kind]:
+    def _read(self) -> _Rows:
         store = kernel_store() if is_used(self._settings) else None
         data = None if store is None else store.get(self._parts(), KIND)
         if data is None:
-            return {}
+            return _Rows()
         try:
-            return {str(row): Kind(kind) for row, kind in json.loads(data).items() if kind in KINDS}
-        except (ValueError, RecursionError, AttributeError, TypeError) as damage:
+            content = json.loads(data)
+            kinds = {str(row): Kind(kind) for row, kind in content["kinds"].items() if kind in KINDS}
+            return _Rows(kinds, {row: min(MOST_NOTED, abs(int(ns))) for row, ns in content["spent"].items()})
+        except (ValueError, RecursionError, AttributeError, TypeError, KeyError, OverflowError) as damage:
             text = "what earlier runs learned of this program is not used: %s: %s"
             log.get("cache").logger.warning(text, type(damage).__name__, damage)
-            return {}
+            return _Rows()
 
 
 def _row(code: CodeType) -> str:
@@ -115,3 +173,32 @@ def _program() -> str:
     """The file of the main module; empty where there is none (`python -c`, an interactive session)."""
     file: Any = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.abspath(file) if isinstance(file, str) else ""
+
+
+# --- the end of the process -------------------------------------------------------------------------------
+
+
+def _spent_here() -> dict[str, int]:
+    """The time of all functions that ran more than once in this process, and have no entry."""
+    spent: dict[str, int] = {}
+    for code in _capture.all_codes():
+        kind, runs, ns, _, _ = _capture.cold_runs(code)
+        if kind in COLD and runs > 1 and ns >= LEAST_NOTED:
+            spent[_row(code)] = spent.get(_row(code), 0) + ns
+    return spent
+
+
+_asked: weakref.WeakSet[Learned] = weakref.WeakSet()
+
+
+def _at_exit(learned: Learned) -> None:
+    """Note what this process has spent when it ends. A fork of it has spent most of that in its parent."""
+    if not _asked:
+        atexit.register(_note_all, os.getpid())
+    _asked.add(learned)
+
+
+def _note_all(process: int) -> None:
+    if os.getpid() == process:
+        for learned in list(_asked):
+            learned.note_spent()

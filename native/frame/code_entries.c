@@ -2,7 +2,7 @@
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
- * skip_code, unskip_code, is_skipped, mark_resume, is_resume, all_codes.
+ * spent_earlier, skip_code, unskip_code, is_skipped, mark_resume, is_resume, all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
@@ -14,6 +14,9 @@
 #include <string.h>
 
 Py_ssize_t code_extra_index = -1;
+
+/* An earlier process says so many nanoseconds at most: a day. */
+#define MOST_SPENT_NS 86400000000000LL
 
 static CodeState all_states = {.next = &all_states, .previous = &all_states};
 
@@ -37,7 +40,7 @@ static void drop_all_entries(CodeState *state)
     state->usual = NULL;
     state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
     state->looks = (LookUps){.kind = KIND_UNKNOWN};
-    state->paid_ns = 0;
+    state->paid_ns = state->earlier_ns = 0;
     release_entries(entries, count);
 }
 
@@ -300,6 +303,28 @@ static PyObject *cold_runs(PyObject *module, PyObject *object)
                                         state == NULL ? 0LL : state->paid_ns);
 }
 
+static PyObject *spent_earlier(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2) {
+        return PyErr_Format(PyExc_TypeError,
+                            "spent_earlier: expected a code object and a time, got %zd arguments", nargs);
+    }
+    PyCodeObject *code = as_code(args[0], "spent_earlier");
+    const long long ns = code == NULL ? -1 : PyLong_AsLongLong(args[1]);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (ns < 0 || ns > MOST_SPENT_NS) {
+        return PyErr_Format(PyExc_ValueError, "spent_earlier: a time of %lld ns", ns);
+    }
+    CodeState *state = ensure_code_state(code);
+    if (state == NULL) {
+        return NULL;
+    }
+    state->earlier_ns = ns;
+    Py_RETURN_NONE;
+}
+
 static PyObject *clear_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "clear_entries");
@@ -411,6 +436,8 @@ static PyMethodDef functions[] = {
     {"cold_runs", cold_runs, METH_O,
      "cold_runs(code) -> (kind, runs, ns, units, ns paid for captures) under a Patience, since the last "
      "entry."},
+    {"spent_earlier", (PyCFunction)(void (*)(void))spent_earlier, METH_FASTCALL,
+     "spent_earlier(code, ns): Python has spent so much in it in earlier processes, without a capture."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O,
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},

@@ -74,7 +74,8 @@ typedef struct CodeState {
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
     LookUps looks;
-    long long paid_ns; /* what its captures have cost since the last clear_entries */
+    long long paid_ns;    /* what its captures have cost since the last clear_entries */
+    long long earlier_ns; /* what earlier processes have spent in it without a capture */
     Entry **entries;
 } CodeState;
 

@@ -8,8 +8,9 @@
  *     a small function that no entry fits                ->   next to no looks
  *
  * Most entries differ in what every entry guards: the state of the thread. In a new state a look costs little
- * beside what it may find. In a known one, Python has to work for a while first: the looks together take
- * a small part of the time. */
+ * beside what it may find. In a known one the second frame is looked up, which finds what the first one has
+ * made (gradients, the state of an optimizer). From then on, Python has to work for a while before the next
+ * look: the looks together take a small part of the time. */
 
 #include "frame/look_ups.h"
 
@@ -64,9 +65,10 @@ void look_up_again(CodeState *state)
 void look_up_missed(CodeState *state, long long ns)
 {
     LookUps *looks = &state->looks;
+    const int first = looks->cost_ns == 0;
     looks->kind = state->cold.kind;
-    looks->cost_ns += ns;
+    looks->cost_ns += Py_MAX(ns, 1);
     is_new_state(looks);
     state->cold.kind = looks->otherwise;
-    state->cold.next_look_ns = state->cold.ns + TIMES_THE_LOOKS * looks->cost_ns;
+    state->cold.next_look_ns = state->cold.ns + (first ? 0 : TIMES_THE_LOOKS * looks->cost_ns);
 }

@@ -9,6 +9,7 @@
  *     it will spend much more, as the loops around tell    ->  the callback is asked
  *     it has spent that, but the loops around end soon     ->  Python runs the frame
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
+ *     earlier processes have spent most of that           ->  the callback is asked after a few runs
  *
  * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
  * frame gets hotter.
@@ -50,8 +51,9 @@ typedef struct {
     long long first_ns; /* more, as long as COMPILER is not imported */
 } Patience;
 
-/* The module that the first capture of a process imports with all that belongs to it. */
-#define COMPILER "llvmlite"
+/* The module that the first capture of a process imports with all that belongs to it. (`import capture` reads
+ * the version of llvmlite, and imports no more of it.) */
+#define COMPILER "llvmlite.binding"
 
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
  * runs again. */
@@ -145,6 +147,7 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         experience.paid_ns += paid;
     }
     state->paid_ns += paid;
+    state->earlier_ns = 0;
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }
 
@@ -159,10 +162,12 @@ static int may_get_hot(enum CodeKind kind)
     return kind != KIND_NEVER && kind != KIND_ONCE && kind != KIND_LEFT && kind != KIND_IMPORT;
 }
 
+/* A capture is for later processes, too: what earlier ones have spent without it counts. */
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
-    return has_run(patience, cold) && cold->ns >= cold->postponed_ns && cold->ns >= price(patience, state);
+    const long long spent = state->earlier_ns + cold->ns;
+    return has_run(patience, cold) && spent >= cold->postponed_ns && spent >= price(patience, state);
 }
 
 static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
@@ -195,11 +200,13 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
     return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
 }
 
-/* Hot code waits once more where the loops end soon. -1: an exception. */
+/* Hot code waits once more where the loops end soon, but for what earlier processes alone have made hot:
+ * others will follow. -1: an exception. */
 static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
 {
     ColdRuns *cold = &state->cold;
-    if (cold->postponed_ns > 0 || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
+    if (cold->postponed_ns > 0 || state->earlier_ns >= price(patience, state)
+        || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
         return 1;
     }
     const enum Forecast found = forecast(patience, hook, state);

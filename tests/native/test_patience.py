@@ -84,7 +84,7 @@ def test_the_first_capture_of_a_process_imports_the_compiler(imported):
     program = f"""
 import sys, types, _capture
 if {imported}:
-    sys.modules["llvmlite"] = types.ModuleType("llvmlite")
+    sys.modules["llvmlite.binding"] = types.ModuleType("llvmlite.binding")
 asked = []
 def f():
     return sum(range(10**6))
@@ -600,6 +600,29 @@ def test_it_dies_with_its_cycle():
     assert gone() is None
 
 
+def test_what_earlier_processes_have_spent_counts(hook):
+    def f():
+        return 1
+
+    asked = Asked()
+
+    def kind(code):
+        _capture.spent_earlier(code, 10**9)
+        return asked.kind(code)
+
+    def runs(count):
+        for _ in range(count):
+            hook.call_with(_capture.Patience(asked, kind, least_ns=10**7, foresee=lambda: 0.0), f)
+
+    runs(1)
+    assert asked.names == []  # it has to have run here, too
+    runs(1)
+    assert asked.names == ["f"]  # the loops of this process say nothing of the next ones
+    for wrong in (-1, 10**15, 10**30, "1"):
+        with pytest.raises((ValueError, OverflowError, TypeError)):
+            _capture.spent_earlier(f.__code__, wrong)
+
+
 # --- what an earlier process has made --------------------------------------------------------------------
 
 
@@ -617,12 +640,19 @@ def test_after_a_miss_the_frame_waits_as_others_do(hook):
     def f():
         return 1
 
-    asked = Asked(f=STORED)
-    run(hook, asked, f, least_ns=10**12)
-    del asked.kinds["f"]
-    run(hook, asked, f, least_ns=10**12)
-    assert asked.names == ["f"]
-    assert _capture.cold_runs(f.__code__)[:2] == (STRAIGHT, 2)
+    looks = []
+
+    def find(frame):
+        looks.append(frame)
+        work(0.01)
+
+    def kind(code):
+        return STRAIGHT if looks else STORED
+
+    for _ in range(4):
+        hook.call_with(_capture.Patience(find, kind, least_ns=10**12), f)
+    assert len(looks) == 2  # the second frame may find what the first one has made
+    assert _capture.cold_runs(f.__code__)[:2] == (STRAIGHT, 4)
 
 
 def test_a_doubted_entry_waits_for_runs_to_compare_with(hook):
@@ -677,7 +707,20 @@ def test_a_new_state_of_the_thread_is_looked_up_at_once(hook):
                 f()
             f()
 
-    assert looks_in_vain(hook, evaluates_and_trains, f, cost=0.02) == [False, True]
+    assert looks_in_vain(hook, evaluates_and_trains, f, cost=0.02) == [False, False, True]
+
+
+def test_the_second_frame_is_looked_up_too(hook):
+    """The first one may have made what the entry asks for."""
+
+    def f():
+        return 1
+
+    def trains():
+        for _ in range(4):
+            f()
+
+    assert len(looks_in_vain(hook, trains, f, cost=0.05)) == 2
 
 
 def test_in_a_known_state_looks_cost_a_part_of_the_time(hook):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ from capture.policy import patience
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
 from capture.report.counters import counters
-from capture.stored.learned import KIND, Learned
+from capture.stored.learned import KIND, Learned, _row
 
 X = torch.arange(6.0).reshape(2, 3)
 
@@ -118,12 +122,67 @@ def test_an_evaluation_before_the_training_does_not_use_up_the_looks(monkeypatch
     assert calls(f, 1) == (1, 0)
 
 
+def spent(f: Any, ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process ends, and has spent so much in `f`."""
+    learned = Learned(CaptureSettings(None, "llvm"))
+    monkeypatch.setattr("capture.stored.learned._spent_here", lambda: {_row(f.__code__): ns})
+    learned.note_spent()
+    capture.reset()
+
+
+def test_what_python_has_spent_in_all_processes_makes_a_function_hot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "LEAST_NS", 10**10)
+    spent(program(), 10**6, monkeypatch)
+    assert calls(program(), 8) == (0, 0)
+    for _ in range(2):
+        spent(program(), 10**12, monkeypatch)
+    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) == 2 * 10**12 + 10**6
+    assert calls(program(), 8) == (0, 1)
+    capture.reset()
+    spent(program(), 10**12, monkeypatch)  # a captured function has a row of its own
+    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) == 0
+
+
+PROGRAM = """
+import torch, capture
+from capture.policy import patience
+from capture.stored import learned
+learned.LEAST_NOTED, patience.LEAST_NS = 0, 10**12
+
+def f(x):
+    return torch.relu(x) * 2 + 1
+
+x = torch.ones(3)
+with capture.enable():
+    for _ in range({calls}):
+        f(x)
+"""
+
+
+def test_a_process_that_ends_notes_what_it_has_spent(tmp_path: Path) -> None:
+    def rows(calls: int) -> Any:
+        script = tmp_path / "program.py"
+        script.write_text(PROGRAM.format(calls=calls))
+        settings = {"CACHE_DIR": str(tmp_path / "store"), "STORE_ENTRIES": "1", "WHEN": "hot"}
+        environment = {**os.environ, **{f"CAPTURE_{name}": value for name, value in settings.items()}}
+        subprocess.run([sys.executable, str(script)], env=environment, check=True, timeout=300)
+        (file,) = (tmp_path / "store").rglob(f"*.{KIND}")
+        data = file.read_bytes()
+        return json.loads(data[data.index(b'{"kinds"') : data.rindex(b"}") + 1])
+
+    first = rows(2)
+    (row,) = [row for row in first["spent"] if row.startswith("f:")]
+    assert first["spent"][row] > 0 and first["kinds"] == {}
+    assert rows(2)["spent"][row] > first["spent"][row]
+
+
 def test_damage_is_a_miss_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     first_run()
     learned = Learned(CaptureSettings(None, "llvm"))
     store, parts = capture.backends.llvm.kernel_store(), learned._parts()
-    for garbled in (b"", b"[1]", b'{"f": 1}', b'{"f": "x"}', b'{"f": []}', b"{"):
+    row = b'{"kinds": {"f": 1}, "spent": {"f": "x"}}'
+    for garbled in (b"", b"[1]", b'{"f": 1}', row, b'{"kinds": [], "spent": {}}', b"{"):
         store.put(parts, garbled, KIND)
         capture.reset()
         assert calls(program(), 1) == (0, 0)
-    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 4
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 6
