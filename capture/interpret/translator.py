@@ -66,6 +66,12 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 
+def unbound_local(name: str) -> tuple[type[NameError], str]:
+    """The class and the text of the error for a local without a value."""
+    text = f"cannot access local variable '{name}' where it is not associated with a value"
+    return UnboundLocalError, text
+
+
 def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
     """The class and the text of the error for an empty cell."""
     unassigned = f"variable '{name}' where it is not associated with a value"
@@ -297,10 +303,7 @@ class Translator:
     def load_local(self, name: str) -> Variable:
         variable = self.locals.get(name)
         if variable is None:
-            raise raise_new(
-                UnboundLocalError,
-                f"cannot access local variable '{name}' where it is not associated with a value",
-            )
+            raise raise_new(*unbound_local(name))
         if isinstance(variable, LazyVariable):
             variable = self.locals[name] = realize(variable)
         return variable

@@ -22,7 +22,7 @@ from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import live_names
 from capture.interpret.opcodes.exceptions import PreviousException
-from capture.interpret.translator import unbound_cell
+from capture.interpret.translator import unbound_cell, unbound_local
 from capture.output.frame_code import DEAD_LOCALS, FrameCode, fill_cells, finish, replay_state
 from capture.output.lifetimes import end_is_noticed
 from capture.output.python_code import PythonCode
@@ -152,6 +152,9 @@ def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction
         own.load_bound_method(instruction.value)
     elif instruction.name in _CELLS:
         _through_cell(tx, code, own, instruction)
+    elif instruction.name in dialect.READS_LOCAL and instruction.value not in tx.locals:
+        # not the instruction itself: an argument that the frame has deleted is bound here
+        _raise(code, own, *unbound_local(instruction.value))
     elif instruction.target is not None:
         own.repeat_jump(instruction, jumped)
     else:
@@ -171,14 +174,18 @@ def _through_cell(tx: Translator, code: PythonCode, own: Assembler, instruction:
         if kind is NameError and not tx.output.side_effects.is_mutated(cell):
             own.load_free(name)  # another call may fill it
         else:
-            code.call_object(kind, [ConstantVariable(text)])
-            own.raise_exception()
+            _raise(code, own, kind, text)
         return
     code.load(cell)
     if reads:
         own.load_attribute("cell_contents")
     elif instruction.name in dialect.WRITES_CELL:
         own.store_attribute("cell_contents")
+
+
+def _raise(code: PythonCode, own: Assembler, kind: type[NameError], text: str) -> None:
+    code.call_object(kind, [ConstantVariable(text)])
+    own.raise_exception()
 
 
 def _continue_at(

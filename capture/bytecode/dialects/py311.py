@@ -60,6 +60,8 @@ LOADS_NAME = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 READS_VARIABLE = frozenset(
     ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF")
 )
+#: of these, the instructions on locals
+READS_LOCAL = frozenset(("LOAD_FAST", "DELETE_FAST"))
 #: the old value of the local is dead; the old value of a cell may still be used by a closure
 WRITES_LOCAL = frozenset(("STORE_FAST",))
 CALLS_WITH_STARS = frozenset(("CALL_FUNCTION_EX",))  # f(*args, **kwargs)
