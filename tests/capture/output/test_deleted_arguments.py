@@ -1,4 +1,4 @@
-"""An argument that the frame has deleted has no value, also in the code of a frame that has written before."""
+"""An argument that the frame has deleted has no value, also in the code behind a graph that has written."""
 
 from __future__ import annotations
 
