@@ -32,7 +32,7 @@ from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import SubclassVariable
 from codegen.fake.twins import check_supported, to_fake
 from guards.kinds.identity import ExactTypeGuard
-from guards.kinds.sizes import dynamic_stride_guards, open_stride_guard
+from guards.kinds.sizes import free_stride_guards
 from guards.kinds.tensors import BufferGuard, TensorGuard
 from guards.sources import ConstantSource, Source
 
@@ -66,15 +66,13 @@ class Placeholders:
     def add_tensor(self, value: torch.Tensor, source: Source | None) -> Variable:
         source = source or ConstantSource(value)
         check_supported(value)
-        layout, dims, stride = self.output.symbols.layout_of(value, source)
+        layout, dims, open_strides = self.output.symbols.layout_of(value, source)
         fake = self._fake_of(value, layout)
         node = self._placeholder(input_name(source), fake)
         self.all.append(GraphInput(source, node, value))
-        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_stride=stride))
-        for guard in dynamic_stride_guards(source, value, dims) if dims else ():
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_strides=open_strides))
+        for guard in free_stride_guards(source, value, dims, open_strides) if layout is not None else ():
             self.guards.add(guard)
-        if stride is not None:
-            self.guards.add(open_stride_guard(source, value, stride))
         variable = TensorVariable(node, fake, source)
         variable.value = value
         return variable
@@ -84,14 +82,12 @@ class Placeholders:
         source = source or ConstantSource(value)
         plain = plain_tensor(value)
         check_supported(plain)
-        layout, dims, stride = self.output.symbols.layout_of(plain, source)
+        layout, dims, open_strides = self.output.symbols.layout_of(plain, source)
         node = self._placeholder(input_name(source), self._fake_of(plain, layout))
         self.all.append(SubclassInput(source, node, plain))
-        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_stride=stride))
-        for guard in dynamic_stride_guards(source, plain, dims) if dims else ():
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_strides=open_strides))
+        for guard in free_stride_guards(source, plain, dims, open_strides) if layout is not None else ():
             self.guards.add(guard)
-        if stride is not None:
-            self.guards.add(open_stride_guard(source, plain, stride))
         variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
         variable.value = value
         return variable

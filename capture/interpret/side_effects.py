@@ -175,16 +175,23 @@ class SideEffects:
         return {variable.source for variable in self._mutated.values() if variable.source is not None}
 
     def stores(self) -> dict[str, Variable]:
-        """The values of all attributes and globals that the frame sets, by the texts of their sources."""
+        """What the frame puts into attributes, items and globals, by the texts of their sources."""
         attributes = {
             AttrSource(owner.source, name).text: value
             for owner in self._mutated.values()
             if owner.source is not None
             for name, value in self._attributes_of(owner).items()
         }
-        return attributes | {
-            GlobalSource(name).text: value for (_, name), (_, value) in self._globals.items()
+        items = {
+            place: value
+            for key, owner in self._mutated.items()
+            for place, value in owner.stored_items(self._before[key]).items()
         }
+        return (
+            attributes
+            | items
+            | {GlobalSource(name).text: value for (_, name), (_, value) in self._globals.items()}
+        )
 
     def may_release(self, target: Any) -> bool:
         """Whether a write of the frame may release the object, or one that may hold it (no tensor)."""

@@ -39,7 +39,7 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
     for value, source in _arguments(frame):
         if type(value) is torch.Tensor and is_supported(value):
             policy.dynamic_dims(value, source, _is_no_module)
-            policy.open_stride(value, source, _is_no_module)
+            policy.changed_strides(value, source, _is_no_module)
         elif type(value) is int:
             policy.is_dynamic_int(value, source, _is_no_module)
         elif type(value) is float:

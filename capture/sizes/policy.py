@@ -14,7 +14,7 @@ Values are remembered for each converter and code object. `capture.reset()` call
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from types import CodeType, MappingProxyType
 from typing import Any
@@ -38,7 +38,7 @@ from guards.sources import (
     Source,
 )
 
-DYNAMIC = -1  # stands for a remembered size that changed
+DYNAMIC = -1  # stands for a remembered size or stride that changed
 #: a number in a module, a global or a default is a setting, which may have some values
 VALUES_OF_SETTINGS = 4
 VALUES_OF_TEXTS = 2
@@ -57,15 +57,14 @@ FIXED_FIELDS = (
 class Seen:
     """The values that the captures of one code object saw, by the text of their sources.
 
-    `strides` has the largest stride of each tensor. None stands for a stride, float or iterator position that
-    changed, and for the sizes of a tensor whose number of
-    dims changed. `written` has the attributes and globals that the code sets. `lengths` has the lengths of
-    existing lists, by their place; `loops` those of loops, which all codes share: a loop may be captured with
-    several callers.
+    DYNAMIC stands for a size or stride that changed; None for a float or iterator position that changed, and
+    for the sizes and strides of a tensor whose number of dims changed. `written` has the attributes, items
+    and globals that the code sets. `lengths` has the lengths of existing lists, by their place; `loops`
+    those of loops, which all codes share: a loop may be captured with several callers.
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
-    strides: dict[str, int | None] = field(default_factory=dict)
+    strides: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     texts: dict[str, set[str]] = field(default_factory=dict)
@@ -174,43 +173,29 @@ class SizePolicy:
         dims = range(tensor.dim()) if self.dynamic else ()
         return {dim: alone.get(dim) for dim in {*dims, *alone} if dim not in static}
 
-    def open_stride(
+    def changed_strides(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
-    ) -> int | None:
-        """The dim with the largest stride if this has changed in a tensor that leaves gaps in memory."""
+    ) -> list[int]:
+        """The dims whose stride has had several values."""
         fixed = self.numbers or self.dynamic is False or isinstance(source.root, ConstantSource)
-        if fixed or tensor.dim() == 0 or isinstance(tensor, torch.nn.Parameter) or of_module(source):
-            return None
-        largest = max(range(tensor.dim()), key=tensor.stride)
-        stride, name = tensor.stride(largest), source.text
-        known = self.seen.strides.setdefault(name, stride)
-        if known != stride:
-            self.seen.strides[name] = known = None
-        return largest if known is None and not tensor.is_contiguous() else None
+        if fixed or isinstance(tensor, torch.nn.Parameter) or of_module(source):
+            return []
+        return _changes(self.seen.strides, source.text, tensor.stride())
 
     def as_numbers(self) -> SizePolicy:
         """The policy under which nothing is symbolic."""
         return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
 
     def _changed_dims(self, tensor: torch.Tensor, source: Source) -> list[int]:
-        sizes, name = list(tensor.shape), source.text
         opened = self.open_locals.get(source.name, ()) if isinstance(source, LocalSource) else ()
-        first = [DYNAMIC if dim in opened else size for dim, size in enumerate(sizes)]
-        known = self.seen.sizes.setdefault(name, first)
-        if known is None or len(known) != len(sizes):
-            self.seen.sizes[name] = None
-            return list(range(len(sizes)))
-        for dim, size in enumerate(sizes):
-            if known[dim] != size:
-                known[dim] = DYNAMIC
-        return [dim for dim, size in enumerate(known) if size == DYNAMIC]
+        return _changes(self.seen.sizes, source.text, tensor.shape, opened)
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether an int is a symbol.
 
         Ints of the caller or of a closure are symbols after they had two values, also inside containers and
-        plain objects; so are attributes and globals that the code itself changes. Other ints of modules,
-        globals and defaults are settings: they may have some values.
+        plain objects; so are attributes, items and globals that the code itself changes. Other ints of
+        modules, globals and defaults are settings: they may have some values.
         """
         if self.dynamic is False or value not in INT64:
             return False
@@ -223,8 +208,8 @@ class SizePolicy:
     def note_stores(
         self, places: Collection[str], numbers: Mapping[str, Any], unknown: Collection[str]
     ) -> bool:
-        """Note which attributes and globals the code sets, and the numbers that it stores there. At the
-        `unknown` places these are known only when the graph has run.
+        """Note which attributes, items and globals the code sets, and the numbers that it stores there. At
+        the `unknown` places these are known only when the graph has run.
 
         True if one of them had another value when the code read it as a constant.
         """
@@ -329,3 +314,17 @@ def _is_learning_rate(source: Source) -> bool:
 
 
 UNBOUNDED = marks.DimRange(None, None)
+
+
+def _changes(
+    seen: dict[str, list[int] | None], name: str, values: Sequence[int], opened: Collection[int] = ()
+) -> list[int]:
+    """The dims whose number has changed, with those that are known to. What is seen is noted."""
+    known = seen.setdefault(name, [DYNAMIC if dim in opened else value for dim, value in enumerate(values)])
+    if known is None or len(known) != len(values):
+        seen[name] = None
+        return list(range(len(values)))
+    for dim, value in enumerate(values):
+        if known[dim] != value:
+            known[dim] = DYNAMIC
+    return [dim for dim, value in enumerate(known) if value == DYNAMIC]

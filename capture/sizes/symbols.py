@@ -34,7 +34,7 @@ from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
 from guards.kinds.identity import ExactTypeGuard
 from guards.kinds.sizes import ShapeGuard
-from guards.properties.tensor import extent_inside, free_strides
+from guards.properties.tensor import free_strides, openable_strides
 from guards.sources import ShapeSource, Source
 
 if TYPE_CHECKING:
@@ -94,41 +94,36 @@ class Symbols:
 
     # --- tensors ---
 
-    def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int], int | None]:
-        """(sizes and strides with symbols, dims whose size is a symbol, the dim whose stride is one).
+    def layout_of(
+        self, value: torch.Tensor, source: Source
+    ) -> tuple[Layout | None, list[int], tuple[int, ...]]:
+        """(sizes and strides with symbols, dims whose size is a symbol, dims whose stride is one by itself).
 
-        The result is (None, [], None) for a tensor whose sizes and strides stay numbers.
+        The result is (None, [], ()) for a tensor whose sizes and strides stay numbers. A stride is a symbol
+        in a part of a larger tensor whose size changes, such as the last column: `tokens[:, -1:]`.
         """
-        wanted = self.policy.dynamic_dims(value, source, self.output.objects.is_of_module)
+        of_module = self.output.objects.is_of_module
+        wanted = self.policy.dynamic_dims(value, source, of_module)
         dims = sorted(
             dim
             for dim, bounds in wanted.items()
             if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim])
         )
-        if not dims:
-            return self._with_open_stride(value, source)
-        inner = free_strides(value, dims)
+        open_strides = openable_strides(value, self.policy.changed_strides(value, source, of_module))
+        if not dims and not open_strides:
+            return None, [], ()
         sizes: list[Any] = list(value.shape)
         for dim in dims:
             sizes[dim] = self._new_size(ShapeSource(source, "size", dim), sizes[dim], wanted[dim])
         strides: list[Any] = list(value.stride())
+        for dim in open_strides:
+            strides[dim] = self._new_size(ShapeSource(source, "stride", dim), strides[dim], UNBOUNDED)
+        inner = free_strides(value, dims, open_strides)
         for dim in _inside_out(inner):
             below = inner[dim]
             if below is not None:
                 strides[dim] = sizes[below] * strides[below]
-        return (sizes, strides), dims, None
-
-    def _with_open_stride(
-        self, value: torch.Tensor, source: Source
-    ) -> tuple[Layout | None, list[int], int | None]:
-        """A part of a larger tensor whose size changes, such as the last column: `tokens[:, -1:]`."""
-        dim = self.policy.open_stride(value, source, self.output.objects.is_of_module)
-        extent = None if dim is None else extent_inside(value, dim)
-        if dim is None or extent is None or value.stride(dim) < max(extent, 2):
-            return None, [], None
-        strides: list[Any] = list(value.stride())
-        strides[dim] = self._new_size(ShapeSource(source, "stride", dim), strides[dim], UNBOUNDED)
-        return (list(value.shape), strides), [], dim
+        return (sizes, strides), dims, open_strides
 
     def _new_size(self, source: Source, value: int, bounds: DimRange | None) -> Any:
         env = self.environment()

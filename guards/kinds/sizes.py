@@ -1,14 +1,14 @@
 """Guards of numbers: conditions over sizes, strides, ints and floats.
 
 In:  an expression of `guards.conditions`, or a tensor with free sizes.
-Out: `ShapeGuard`, and `dynamic_stride_guards` for the strides that a `TensorGuard` leaves free.
+Out: `ShapeGuard`, and `free_stride_guards` for the strides that a `TensorGuard` leaves free.
 
     ShapeGuard.of(conditions.apply("le", size(x, 0), constant(8)))   ->   x.size(0) <= 8
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from guards import conditions
 from guards.conditions import INT64, ShapeExpression, ShapeOverflow, float_bits
 from guards.encoder import Encoder
 from guards.guard import Guard
-from guards.properties.tensor import extent_inside, free_strides
+from guards.properties.tensor import dims_inside, free_strides
 from guards.sources import FloatSource, Source
 
 
@@ -65,19 +65,21 @@ def _operator_numbers() -> dict[str, int]:
     return {name.lower(): number for number, (name, _) in enumerate(_capture.shape_operators)}
 
 
-def open_stride_guard(source: Source, tensor: torch.Tensor, dim: int) -> ShapeGuard:
-    """The condition for an open stride: the parts of the tensor along the dim do not overlap."""
-    extent = extent_inside(tensor, dim)
-    assert extent is not None
-    return ShapeGuard.of(conditions.apply("le", conditions.constant(extent), conditions.stride(source, dim)))
-
-
-def dynamic_stride_guards(
-    source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int]
+def free_stride_guards(
+    source: Source,
+    tensor: torch.Tensor,
+    dynamic_dims: Iterable[int],
+    open_strides: Collection[int] = (),
 ) -> list[ShapeGuard]:
-    """Conditions for the strides that a `TensorGuard` leaves free, as `free_strides` says."""
-    guards = []
-    for dim, inner in free_strides(tensor, dynamic_dims).items():
+    """Conditions for the strides that a `TensorGuard` leaves free, as `free_strides` says.
+
+    With open strides, the parts of the tensor along each of these dims and those outside do not overlap.
+    """
+    free = free_strides(tensor, dynamic_dims, open_strides)
+    guards = [_no_overlap(source, tensor, dim) for dim in free] if open_strides else []
+    for dim, inner in free.items():
+        if dim in open_strides:
+            continue
         if inner is None:
             expected = conditions.constant(tensor.stride(dim))
         else:
@@ -86,3 +88,14 @@ def dynamic_stride_guards(
             )
         guards.append(ShapeGuard.of(conditions.apply("eq", conditions.stride(source, dim), expected)))
     return guards
+
+
+def _no_overlap(source: Source, tensor: torch.Tensor, dim: int) -> ShapeGuard:
+    """What lies inside of the dim fits into its stride: 1 + the sum of (size - 1) * stride."""
+    extent = conditions.constant(1)
+    for inside in dims_inside(tensor.stride(), dim):
+        last = conditions.apply("sub", conditions.size(source, inside), conditions.constant(1))
+        extent = conditions.apply(
+            "add", extent, conditions.apply("mul", last, conditions.stride(source, inside))
+        )
+    return ShapeGuard.of(conditions.apply("le", extent, conditions.stride(source, dim)))

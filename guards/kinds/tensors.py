@@ -8,7 +8,7 @@ Out: `TensorGuard`, `UnwrittenTensorGuard`, `BufferGuard`, `SharedStorageGuard`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -28,8 +28,8 @@ class TensorGuard(PlaceGuard):
     """dtype, device, layout, dispatch keys, requires_grad, exact type, number of dims, sizes and strides.
 
     The sizes of `dynamic_dims` are free. The strides that depend on them are free too: these are the strides
-    of every dim outside of them in memory (`guards.kinds.sizes.dynamic_stride_guards` checks them).
-    The stride of the dim `open_stride` is free as well (`guards.kinds.sizes.open_stride_guard`).
+    of every dim outside of them in memory (`guards.kinds.sizes.free_stride_guards` checks them).
+    The strides of the dims `open_strides` are free as well, with those outside of them.
     `check_leaf` adds `is_leaf`, which matters where the graph writes to the tensor in place.
     """
 
@@ -47,10 +47,10 @@ class TensorGuard(PlaceGuard):
         *,
         check_leaf: bool = False,
         strides: bool = True,
-        open_stride: int | None = None,
+        open_strides: Collection[int] = (),
     ) -> TensorGuard:
         dims = tuple(dynamic_dims)
-        return cls((source,), TensorProperties.of(tensor, dims, check_leaf, strides, open_stride))
+        return cls((source,), TensorProperties.of(tensor, dims, check_leaf, strides, open_strides))
 
     def holds_for(self, value: Any) -> bool:
         return self.payload.mismatch(value) is None

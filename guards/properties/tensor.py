@@ -8,7 +8,7 @@ Out: `TensorProperties`, plain data. None in `sizes` or `strides` is a free numb
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +69,10 @@ class TensorProperties:
         dynamic_dims: tuple[int, ...] = (),
         check_leaf: bool = False,
         strides: bool = True,
-        open_stride: int | None = None,
+        open_strides: Collection[int] = (),
     ) -> TensorProperties:
-        """The properties, read past `__torch_function__` and the properties of a subclass. The stride of the
-        dim `open_stride` is free.
+        """The properties, read past `__torch_function__` and the properties of a subclass. The strides of the
+        dims `open_strides` are free, and so are those of the dims outside of them.
         """
         with torch._C.DisableTorchFunctionSubclass():
             kind, keys = type(tensor), torch._C._dispatch_keys(tensor)
@@ -91,7 +91,7 @@ class TensorProperties:
                 requires_grad=tensor.requires_grad,
                 is_leaf=is_leaf if check_leaf else None,
                 sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
-                strides=_fixed_strides(tensor.stride(), dynamic, open_stride) if has_strides else None,
+                strides=_fixed_strides(tensor.stride(), dynamic, open_strides) if has_strides else None,
             )
 
     def mismatch(self, value: Any) -> str | None:
@@ -143,35 +143,48 @@ def hides_properties(tensor: torch.Tensor) -> bool:
 
 
 def _fixed_strides(
-    strides: tuple[int, ...], dynamic: set[int], open_stride: int | None
+    strides: tuple[int, ...], dynamic: Collection[int], open_strides: Collection[int]
 ) -> tuple[int | None, ...]:
-    """The strides that do not change with a dynamic size: no stride of a dynamic dim is smaller."""
-    limit = min((strides[dim] for dim in dynamic), default=None)
+    """The strides that depend neither on a dynamic size nor on an open stride: none of these is smaller."""
+    limit = min((strides[dim] for dim in (*dynamic, *open_strides)), default=None)
     return tuple(
-        stride if (limit is None or stride <= limit) and dim != open_stride else None
+        stride if (limit is None or stride <= limit) and dim not in open_strides else None
         for dim, stride in enumerate(strides)
     )
 
 
-def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
+def free_strides(
+    tensor: torch.Tensor, dynamic_dims: Iterable[int], open_strides: Collection[int] = ()
+) -> dict[int, int | None]:
     """The dims whose stride a `TensorGuard` leaves free, each with the dim inside of it. The stride of a dim
     is the size of the dim inside times the stride of that dim.
 
-    None stands where there is no such dim, as in a slice of a larger tensor. The stride is fixed then.
+    None stands where there is no such dim, as in a slice of a larger tensor. The stride is fixed then, or
+    one of the open ones.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
-    free = [
-        d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
-    ]
+    properties = TensorProperties.of(tensor, tuple(dynamic_dims), open_strides=open_strides)
+    free = [dim for dim, stride in enumerate(properties.strides or ()) if stride is None]
     return {dim: _dim_inside(sizes, strides, dim) for dim in free}
 
 
-def extent_inside(tensor: torch.Tensor, dim: int) -> int | None:
-    """How many elements of memory an index of this dim spans, if the dim alone has the largest stride."""
+def openable_strides(tensor: torch.Tensor, dims: Iterable[int]) -> tuple[int, ...]:
+    """Those of these dims whose stride can be open: it is no product of the dims inside, as in a part of a
+    larger tensor, and the parts of the tensor along the dim do not overlap.
+    """
     sizes, strides = tuple(tensor.shape), tensor.stride()
-    others = [(size - 1) * stride for d, (size, stride) in enumerate(zip(sizes, strides)) if d != dim]
-    largest = all(stride < strides[dim] for d, stride in enumerate(strides) if d != dim)
-    return 1 + sum(others) if largest else None
+    return tuple(
+        dim
+        for dim in dims
+        if _dim_inside(sizes, strides, dim) is None
+        and strides[dim] >= max(2, 1 + sum((sizes[d] - 1) * strides[d] for d in dims_inside(strides, dim)))
+    )
+
+
+def dims_inside(strides: tuple[int, ...], dim: int) -> list[int]:
+    """The dims with smaller strides, and later ones with the same."""
+    place = (strides[dim], -dim)
+    return [d for d, stride in enumerate(strides) if (stride, -d) < place]
 
 
 def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:

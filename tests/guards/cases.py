@@ -35,7 +35,7 @@ from guards.kinds.containers import (
 )
 from guards.kinds.identity import DistinctObjectsGuard, ExactTypeGuard, IdentityGuard, SameObjectGuard
 from guards.kinds.iterators import IteratorStateGuard
-from guards.kinds.sizes import ShapeGuard, dynamic_stride_guards
+from guards.kinds.sizes import ShapeGuard, free_stride_guards
 from guards.kinds.state import GlobalStateGuard
 from guards.kinds.tensors import BufferGuard, SharedStorageGuard, TensorGuard, UnwrittenTensorGuard
 from guards.values import ObjectRef
@@ -623,7 +623,7 @@ TENSORS = [
           "inner stride": put("x", lambda: torch.ones(4, 2, 3).transpose(1, 2)),
           "dims": put("x", lambda: torch.ones(4, 3))}),
     Case("dynamic size with strides", lambda: {"x": torch.ones(4, 3, 2)},
-         lambda w: [TensorGuard.of(X, w.x, (1,)), *dynamic_stride_guards(X, w.x, (1,))],
+         lambda w: [TensorGuard.of(X, w.x, (1,)), *free_stride_guards(X, w.x, (1,))],
          {"longer": put("x", lambda: torch.ones(4, 7, 2))},
          {"slice of a longer one": put("x", lambda: torch.ones(4, 7, 2)[:, :5])}),
     Case("no strides", lambda: {"x": torch.ones(4, 3)}, lambda w: [TensorGuard.of(X, w.x, strides=False)],

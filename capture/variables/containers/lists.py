@@ -28,6 +28,7 @@ from capture.variables.core.replay import is_realized_from
 from capture.variables.operations.equality import equal_or_same, sort_items
 from guards.kinds.containers import raw_length
 from guards.kinds.iterators import IteratorStateGuard
+from guards.sources import ItemSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,15 @@ class ListVariable(MutableSequence):
         rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
         code.call_object(list.__setitem__, [self, rest, ListVariable(self.items[same:])])
         code.pop()
+
+    def stored_items(self, before: list[Variable] | None) -> dict[str, Variable]:
+        if self.unread is not None or self.source is None:
+            return {}
+        return {
+            ItemSource(self.source, index).text: new
+            for index, (old, new) in enumerate(zip(self.items_before(before), self.items))
+            if old is not new and not is_realized_from(old, new)
+        }
 
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:

@@ -24,7 +24,7 @@ from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
 from capture.variables.text.size_text import is_open
-from guards.sources import AttrSource
+from guards.sources import AttrSource, DictItemSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,6 +310,16 @@ class DictVariable(Variable):
 
     def snapshot(self) -> dict[Any, Any]:
         return dict(self._entries)
+
+    def stored_items(self, before: dict[Any, Any]) -> dict[str, Variable]:
+        held = [
+            (name, *self._entries[name]) for name in self.touched if name in before and name in self._entries
+        ]
+        return {
+            DictItemSource(self.source, name).text: value
+            for name, key, value in held
+            if self.source is not None and key.is_constant()
+        }
 
     def replay_change(self, code: PythonCode, before: dict[Any, Any]) -> None:
         entries = self._entries

@@ -202,6 +202,12 @@ class Variable:
     def replay_change(self, code: PythonCode, before: Any) -> None:
         """Append bytecode that changes the existing object as the frame did. `before` is its snapshot."""
 
+    def stored_items(self, before: Any) -> dict[str, Variable]:
+        """The items that the frame has put in the place of others, by the texts of their sources. `before` is
+        the snapshot.
+        """
+        return {}
+
     def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
         """Append bytecode that gives the global this value."""
         code.load(self)
@@ -231,6 +237,12 @@ class Deleted(Variable):
     """An attribute or a global that the frame deleted."""
 
     built_once = False
+
+    def stored_items(self, before: Any) -> dict[str, Variable]:
+        """The items that the frame has put in the place of others, by the texts of their sources. `before` is
+        the snapshot.
+        """
+        return {}
 
     def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
         code.load_globals(namespace)
