@@ -19,6 +19,7 @@ def f(x):
 compiled = capture.compile(f, dynamic=False)
 compiled(torch.ones(3))
 compiled(torch.ones(4))
+capture.compile(lambda x: x.mul_(2))(torch.ones(3, requires_grad=True) * 2)  # through eager
 """
 
 

@@ -37,7 +37,7 @@ LIMIT = 64  # compilations, and graphs that are kept
 PROMPT = 4  # combinations that are compiled at their first call
 AGAIN = 8  # calls after which another combination is compiled
 
-log = logging.getLogger("capture.sizes")
+log = logging.getLogger("capture.codegen")
 
 
 class ForSizes(Protocol):

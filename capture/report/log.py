@@ -34,6 +34,7 @@ LOGS: dict[str, str] = {
     "guards": "the guards of each entry",
     "graph": "the torch.fx graph of each capture",
     "bytecode": "the bytecode of a frame, before and after",
+    "codegen": "graphs that run through eager, operator by operator, or are compiled for each size, and why",
     "passes": "each pass of the compiler, with its result",
     "loops": "loop IR of each kernel",
     "llvm": "LLVM IR of each kernel",
@@ -74,8 +75,8 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
-# A program with a root logger at level DEBUG has not asked for our logs: only their names switch them on.
-logging.getLogger("capture").setLevel(logging.INFO)
+# A program whose root logger shows everything has not asked for our logs: only their names switch them on.
+logging.getLogger("capture").setLevel(logging.WARNING)
 _logs = {name: Log(name) for name in LOGS}
 
 

@@ -458,7 +458,7 @@ def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> None:
     graph, compiled = doubling_graph()
-    with caplog.at_level("INFO", "capture.sizes"):
+    with caplog.at_level("INFO", "capture.codegen"):
         for n in (*range(3, 30), *[20] * (sized_graph.AGAIN - 1), 40, 20, 3):
             assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
     assert compiled == [3, 4, 5, 6, 20]
