@@ -26,7 +26,7 @@ from torch.distributions.utils import _lazy_property_and_property, lazy_property
 from capture.hooks.dispatcher import own_code
 from capture.policy import frame_filter, marks, torch_compile_marks
 from capture.stored.digest import class_digest, code_digest, defaults_digest, descriptor_digest, lines_digest
-from capture.stored.places import find, is_covered, is_module_of_torch, namespace_of, place_of
+from capture.stored.places import class_name, find, is_covered, is_module_of_torch, namespace_of, place_of
 from guards.lookup import isinstance_raw
 from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
@@ -153,6 +153,21 @@ def _property_row(table: ObjectTable, value: Any) -> list[Plain]:
     return ["property", table.number_of(value.fget)]
 
 
+def _kept_method(value: Any) -> list[Plain] | None:
+    """A method that a module of Python keeps, of an object that it keeps too: `random.random`."""
+    if type(value) not in _METHODS:
+        return None
+    owner, name = value.__self__, value.__name__
+    module = class_name(type(owner))[0]
+    kept = namespace_of(sys.modules.get(module)) or {}
+    of = next((other for other, held in kept.items() if held is owner), None)
+    if kept.get(name) is not value or of is None or not is_covered(type(owner)):
+        return None
+    function = getattr(value, "__func__", None)  # None: it is written in C
+    facts = [value.__qualname__] if function is None else _of_function(function)
+    return [module, name, of, facts]
+
+
 def _find_property(objects: FoundObjects, getter: int) -> Any:
     return _lazy_property_and_property(objects[getter])
 
@@ -176,6 +191,13 @@ def _find_member(objects: FoundObjects, cls: int, name: str) -> Any:
     if name not in members:
         raise Changed(f"no member {name} of {objects[cls]}")
     return members[name]
+
+
+def _find_method(objects: FoundObjects, module: str, name: str, of: str, facts: list[Plain]) -> Any:
+    value = find(module, name)
+    if _kept_method(value) != [module, name, of, facts]:
+        raise Changed(f"no method {name} of {of} in {module}")
+    return value
 
 
 def _find_global(objects: FoundObjects, module: str, name: str) -> Any:
@@ -203,12 +225,14 @@ CONSTANT = "constant"
 TENSOR = "tensor"
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _COLLECTIONS = (dict, list, set)
+_METHODS = (types.BuiltinFunctionType, types.MethodType)
 _FINDERS: dict[str, Callable[..., Any]] = {
     "namespace": _find_namespace,
     "global": _find_global,
     "operator": _find_operator,
     "member": _find_member,
     "property": _find_property,
+    "method": _find_method,
     CONSTANT: _find_constant,
     TENSOR: _find_tensor,
 }
@@ -292,6 +316,9 @@ class ObjectTable:
             return _member_row(self, value)
         if type(value) is _lazy_property_and_property:
             return _property_row(self, value)
+        method = _kept_method(value)
+        if method is not None:
+            return ["method", *method]
         kind = kind_of(value)
         place = place_of(value)
         if place is not None:

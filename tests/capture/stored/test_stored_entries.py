@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import traceback
@@ -202,6 +203,46 @@ def test_a_replaced_function_of_torch_is_seen(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch.nn.functional, "softplus", lambda x: x * 5)
     value, _, _ = counted(made(text), X)
     assert torch.equal(value, X * 5 + 1)
+
+
+DRAWS = (
+    "import random\n"
+    "def f(x):\n"
+    "    return x * random.random() + random.uniform(2, 3) - random.randrange(3) * random.randint(1, 4)"
+)
+
+
+def drawn(text: str = DRAWS, seed: int = 3) -> tuple[Any, int, int]:
+    random.seed(seed)
+    found = counted(made(text), X)
+    return (found[0], random.getstate()), *found[1:]
+
+
+def test_draws_of_the_random_module() -> None:
+    first, again = drawn(), drawn()
+    assert again[1] > 0 and again[2] == 0
+    assert torch.equal(first[0][0], again[0][0]) and first[0][1] == again[0][1]
+
+
+@pytest.mark.parametrize("name", ["random", "uniform"])
+def test_a_method_of_another_generator_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module holds a method of that name, and of a generator that it does not hold."""
+    state = drawn()[0][1]
+    other = random.Random(8)
+    monkeypatch.setattr(random, name, getattr(other, name))
+    value, _, captured = drawn()
+    assert captured > 0 and value[1] != state
+    random.seed(3)
+    monkeypatch.setattr(random, name, getattr(random.Random(8), name))
+    assert torch.equal(value[0], vars(sys.modules["program"])["f"](X))
+
+
+def test_a_method_whose_code_has_changed_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn()
+    monkeypatch.setattr(random.Random.uniform, "__code__", (lambda self, a, b: a).__code__)
+    value, _, captured = drawn()
+    random.seed(3)
+    assert captured > 0 and torch.equal(value[0], vars(sys.modules["program"])["f"](X))
 
 
 def test_a_constant_result_is_not_stored() -> None:
