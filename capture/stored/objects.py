@@ -161,7 +161,7 @@ def _kept_method(value: Any) -> list[Plain] | None:
     module = class_name(type(owner))[0]
     kept = namespace_of(sys.modules.get(module)) or {}
     of = next((other for other, held in kept.items() if held is owner), None)
-    if kept.get(name) is not value or of is None or not is_covered(type(owner)):
+    if name not in kept or kept[name] is not value or of is None or not is_covered(type(owner)):
         return None
     function = getattr(value, "__func__", None)  # None: it is written in C
     facts = [value.__qualname__] if function is None else _of_function(function)
