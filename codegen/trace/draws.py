@@ -16,6 +16,11 @@ import torch
 from torch._ops import OpOverload
 
 
+def draws_numbers(op: Any) -> bool:
+    """Whether a call of `op`, an operator or `draw`, takes numbers from a generator."""
+    return op is draw or torch.Tag.nondeterministic_seeded in getattr(op, "tags", ())
+
+
 def draw(
     op: OpOverload, shape: list[int], strides: list[int], dtype: torch.dtype, *args: Any, **kwargs: Any
 ) -> torch.Tensor:

@@ -1,15 +1,15 @@
-"""Steps that may fail run before any write to an input.
+"""Steps that may fail run before any write to an input, and before any draw that they do not need.
 
 In:  the stores of a lowering.
 Out: `hoist_checks` adds kernels that check indices. `call_may_fail` and `may_fail` say which steps may fail.
 
     x[i] with i an input   ->   a kernel that checks i; then the kernel that gathers, which trusts it
 
-Eager runs a failed graph again from the start, so the inputs must still be unchanged. Therefore all steps
-that can fail come before the steps that write to inputs (`codegen.passes.pipeline`, `order`). Kernels of
-their own check the indices that are inputs themselves. Without them, the loss at the end of a network could
-still fail, because its targets may be out of range. Then every write of a running mean would have to wait for
-the loss.
+Eager runs a failed graph again from the start, so the inputs must still be unchanged, and no random numbers
+drawn. Therefore all steps that can fail come before the steps that write to inputs, and before the draws that
+they do not depend on (`codegen.passes.pipeline`, `order`). Kernels of their own check the indices that are
+inputs themselves. Without them, the loss at the end of a network could still fail, because its targets may be
+out of range. Then every write of a running mean would have to wait for the loss.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codegen.lower.tensor_expr import (
     children,
     topological,
 )
-from codegen.trace.draws import draw
+from codegen.trace.draws import draw, draws_numbers
 
 CHEAP = 24  # most definitions in an index that is computed twice: by its check and by its use
 
@@ -121,9 +121,12 @@ def reads_memory(value: TensorExpr) -> bool:
 
 
 def hoist_checks(lowering: Lowering) -> None:
-    """If the graph writes to inputs, check first the indices that are inputs."""
+    """If the graph writes to inputs or draws random numbers, check first the indices that are inputs."""
     buffers = lowering.program.buffers
-    if not any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores):
+    writes = any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores)
+    if not writes and not any(
+        isinstance(step, ExternStep) and draws_numbers(step.op) for step in lowering.steps
+    ):
         return
     known: dict[tuple[TensorExpr, Index, bool], str] = {}
     stores, lowering.stores[:] = [*lowering.stores], []

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-import torch
 from torch._ops import OpOverload
 
 from codegen.kernel.foreign import is_foreign
 from codegen.kernel.program import ExternStep, Ref, Step, ViewStep
+from codegen.trace.draws import draws_numbers
 
 
 def step_reads(step: ExternStep | ViewStep) -> list[str]:
@@ -38,8 +38,7 @@ def has_effect(step: Step) -> bool:
         return False
     if not isinstance(step.op, OpOverload):
         return True
-    draws = torch.Tag.nondeterministic_seeded in step.op.tags
-    return bool(step.op._schema.is_mutable) or draws or is_foreign(step.op)
+    return bool(step.op._schema.is_mutable) or draws_numbers(step.op) or is_foreign(step.op)
 
 
 def effects_before(steps: Sequence[Step]) -> dict[int, Step]:

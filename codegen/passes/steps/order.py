@@ -2,7 +2,8 @@
 
 In:  operator calls and views in the order of the graph; kernels.
 Out: one list. Kernels of one form are joined to tables. Writers come before readers. But a write to an input
-     comes after everything that reads the input's old value.
+     comes after everything that reads the input's old value, and a draw of random numbers after everything
+     that may fail without them.
 
     [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]
     ->   mm, k1, mm, k0, in an order that respects t0 and t1
@@ -18,11 +19,14 @@ from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
 from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
+from codegen.trace.draws import draws_numbers
 
 
 @dataclass(frozen=True, slots=True)
 class FailingSteps:
-    """The positions of the calls and kernels that may fail. They come before every write to an input."""
+    """The positions of the calls and kernels that may fail. They come before every write to an input, and
+    before the draws whose numbers they do not need.
+    """
 
     calls: Sequence[int] = ()
     kernels: Sequence[int] = ()
@@ -70,6 +74,7 @@ def order_steps(
         if number not in may_fail and not inputs.isdisjoint(writes_of(step)):
             needs[number] |= may_fail
     try:
+        _draw_late(steps, needs, may_fail)
         joined, joined_needs, members = join_tables(steps, needs, topological(needs))
         order = topological(joined_needs)
     except Circle as circle:
@@ -78,6 +83,18 @@ def order_steps(
         raise Unordered(inputs_of(versions), "the steps need each other in a circle") from circle
     check_order(versions, [members[number] for number in order], reads, writes, memory_of)
     return [joined[number] for number in order]
+
+
+def _draw_late(steps: list[Step], needs: list[set[int]], may_fail: set[int]) -> None:
+    draws = {n for n, step in enumerate(steps) if isinstance(step, ExternStep) and draws_numbers(step.op)}
+    if not draws:
+        return
+    behind = set(draws)
+    for number in topological(needs):
+        if not behind.isdisjoint(needs[number]):
+            behind.add(number)
+    for number in draws - may_fail:
+        needs[number] |= may_fail - behind
 
 
 class Circle(AssertionError):

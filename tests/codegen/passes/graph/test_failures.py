@@ -5,6 +5,7 @@ from __future__ import annotations
 import _capture
 import pytest
 import torch
+import torch.nn.functional as F
 
 from codegen.compile_fx import compile_fx
 from codegen.launch.compiled import has_checks
@@ -41,3 +42,38 @@ def test_no_kernel_reads_what_is_unchecked(function):
     with pytest.raises(_capture.CheckFailed):
         graph(x, torch.tensor([10**14, 10**14]))
     assert torch.equal(x, torch.zeros(4))
+
+
+def dropped_then_looked_up(x, i):
+    return F.dropout(x) * x[i].sum()
+
+
+def loss_of_noise(x, i):
+    return F.cross_entropy(torch.randn_like(x.expand(2, 4)) + x, i)
+
+
+def embedded_between_draws(x, i):
+    y = torch.rand_like(x).view(2, 2) * F.embedding(i, x.view(2, 2))
+    return F.dropout(y) + torch.rand_like(y)
+
+
+def drawn_indices_too(x, i):
+    """Its second check needs what is drawn."""
+    drawn = (torch.rand_like(x) * 4).long()
+    return x[drawn] + F.dropout(x)[i].sum()
+
+
+@pytest.mark.parametrize(
+    "function", [dropped_then_looked_up, loss_of_noise, embedded_between_draws, drawn_indices_too]
+)
+def test_a_graph_that_refuses_indices_has_not_drawn(function):
+    x, good, bad = torch.arange(4.0), torch.tensor([0, 1]), torch.tensor([0, 10**14])
+    graph = compile_fx(torch.fx.symbolic_trace(function), [x, good], refuses=True)
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with pytest.raises(_capture.CheckFailed):
+        graph(x, bad)
+    assert torch.equal(torch.get_rng_state(), before)
+    (found,) = graph(x, good)
+    torch.manual_seed(3)
+    assert torch.allclose(found, function(x, good))
