@@ -10,8 +10,8 @@ Out: `Learned.kind_of(code)`, in the next process: STORED where an entry is to b
     run 1: forward gets hot, is captured and is faster     run 2: its first frame runs the stored entry
     runs 1 to 3: half a second of Python in each           run 4: it is captured after a few frames
 
-A capture is for all processes to come. So is what it costs: who captures when all processes together have
-spent as much as that pays at most twice what the better choice would have cost.
+A capture is for all processes to come. So the time that decides whether it pays is that of all processes
+so far: short ones, too, capture in the end what they run again and again.
 
 There is one file for each program (the file of its main module) under its settings. A row is the name of a
 function and a checksum of its bytecode: it costs next to nothing, and a wrong one costs time alone. Two

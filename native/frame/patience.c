@@ -200,13 +200,11 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
     return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
 }
 
-/* Hot code waits once more where the loops end soon, but for what earlier processes alone have made hot:
- * others will follow. -1: an exception. */
+/* Hot code waits once more where the loops end soon. -1: an exception. */
 static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
 {
     ColdRuns *cold = &state->cold;
-    if (cold->postponed_ns > 0 || state->earlier_ns >= price(patience, state)
-        || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
+    if (cold->postponed_ns > 0 || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
         return 1;
     }
     const enum Forecast found = forecast(patience, hook, state);
