@@ -39,6 +39,7 @@ from capture.sizes.unbacked import Allowed
 from capture.variables.core.class_lookup import forget_pending
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.late_values import LateVariable
+from capture.variables.numbers.symbolic import SymbolicVariable
 
 if TYPE_CHECKING:
     from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
@@ -127,7 +128,9 @@ class Attempts:
         numbers = {
             place: value.value for place, value in stores.items() if isinstance(value, ConstantVariable)
         }
-        unknown = [place for place, value in stores.items() if isinstance(value, LateVariable)]
+        unknown = [
+            place for place, value in stores.items() if isinstance(value, (LateVariable, SymbolicVariable))
+        ]
         if self.policy.note_stores(stores.keys(), numbers, unknown):
             raise NumbersChange
 

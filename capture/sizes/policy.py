@@ -209,7 +209,7 @@ class SizePolicy:
         self, places: Collection[str], numbers: Mapping[str, Any], unknown: Collection[str]
     ) -> bool:
         """Note which attributes, items and globals the code sets, and the numbers that it stores there. At
-        the `unknown` places these are known only when the graph has run.
+        the `unknown` places these are symbols, or known only when the graph has run.
 
         True if one of them had another value when the code read it as a constant.
         """
@@ -226,6 +226,10 @@ class SizePolicy:
         for place in unknown:
             if self.seen.floats.get(place) is not None:
                 self.seen.floats[place], changed = None, True
+            ints = self.seen.ints.get(place, set())
+            if len(ints) == 1:
+                ints.add(1 + max(ints))  # stands for any other one
+                changed = True
         return changed
 
     def open_dims_at(self, source: Source) -> frozenset[int] | None:

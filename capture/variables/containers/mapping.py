@@ -21,6 +21,7 @@ from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.core.replay import is_realized_from
 from capture.variables.iterators.iterator import EntriesIterator
+from capture.variables.numbers.symbolic import is_fixed
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
 from capture.variables.text.size_text import is_open
@@ -218,7 +219,9 @@ class DictVariable(Variable):
         """Whether a store needs no look-up: the key is open, or another one was before it."""
         if any(isinstance(name, ForeignKey) for name in self._entries):
             return False
-        return is_open(tx, key) or (bool(self.blind) and is_literal_key(key))
+        if is_open(tx, key):
+            return bool(self.blind) or not is_fixed(key)
+        return bool(self.blind) and is_literal_key(key)
 
     def set_named(self, tx: Interpreter, name: Any, key: Variable, value: Variable) -> None:
         held = self.entries.get(name)

@@ -19,7 +19,7 @@ from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
 from capture.variables.callables.value_method import ValueMethod
-from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.makers import make, makes_constant
 from capture.variables.core.wrap import wrap_class
@@ -157,6 +157,14 @@ class SymbolicVariable(Variable):
 
 def is_symbolic(variable: Variable) -> bool:
     return isinstance(variable, SymbolicVariable)
+
+
+def is_fixed(variable: Variable) -> bool:
+    """Whether it is a symbolic int whose value a guard has fixed."""
+    variable = realize(variable)
+    if not isinstance(variable, SymbolicVariable) or not isinstance(variable.value, torch.SymInt):
+        return False
+    return variable.value.node.maybe_as_int() is not None
 
 
 def is_unbacked(variable: Variable) -> bool:

@@ -85,3 +85,37 @@ def test_a_list_whose_items_move():
         assert torch.equal(captured(torch.ones(2), ours), shifted(torch.ones(2), theirs))
         assert ours == theirs
     assert counters["frames"]["captured"] == 1
+
+
+@pytest.mark.parametrize("keys", [2, 4])
+def test_a_count_of_what_the_graph_finds(keys):
+    """The number that is added is a symbol: what is stored is known to differ from what was read."""
+
+    def counted(x, found, counts, key):
+        counts[key] += len(found)
+        return x * counts[key]
+
+    captured = capture.compile(counted, backend="eager")
+    ours, theirs = dict.fromkeys(range(keys), 1), dict.fromkeys(range(keys), 1)
+    captured(torch.ones(2), torch.ones(2), {9: 1}, 9)  # `found` has another size from now on
+    for number in range(3, 15):
+        x, key = torch.ones(number), number % keys
+        assert torch.equal(captured(x, x, ours, key), counted(x, x, theirs, key))
+        assert ours == theirs
+    assert counters["frames"]["captured"] == 1 + keys  # one for each key
+
+
+def test_a_count_under_a_key_that_is_known_to_change():
+    """The read fixes the key, so the store has it as well."""
+
+    def counted(x, counts, key):
+        counts[key] += 1
+        return x * counts[key]
+
+    captured = capture.compile(counted, backend="eager")
+    ours, theirs = {1: 3, 2: 4, 3: 5}, {1: 3, 2: 4, 3: 5}
+    for _ in range(4):
+        for key in (1, 2, 3):
+            assert torch.equal(captured(torch.ones(2), ours, key), counted(torch.ones(2), theirs, key))
+    assert ours == theirs
+    assert counters["frames"]["captured"] == 3
