@@ -132,15 +132,13 @@ def _decode(code: CodeType) -> Decoded:
     instructions = []
     line = code.co_firstlineno
     for index, item in enumerate(raw):
-        if item.positions is not None and item.positions.lineno is not None:
-            line = item.positions.lineno
+        line = line if item.positions[0] is None else item.positions[0]
         target = index_at[item.argval] if item.opname in dialect.JUMPS else None
         instructions.append(_instruction(index, item, target, line))
     return Decoded(tuple(instructions), _handlers(code, offsets, index_at))
 
 
-def _instruction(index: int, item: Any, target: int | None, line: int) -> Instruction:
-    positions: tuple[Any, ...] = item.positions or (None, None, None, None)
+def _instruction(index: int, item: dialect.RawInstruction, target: int | None, line: int) -> Instruction:
     jump = item.opname in dialect.JUMPS
     return Instruction(
         index=index,
@@ -149,7 +147,7 @@ def _instruction(index: int, item: Any, target: int | None, line: int) -> Instru
         value=item.argval,
         target=target if jump else None,
         line=line,
-        positions=tuple(positions),
+        positions=item.positions,
     )
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
     from capture.variables.core.protocols import Interpreter
+    from codegen.fake.size_env import SizeEnv
 
 FLOAT = Spec((), (), torch.float64)  # a number of the graph
 
@@ -134,17 +135,23 @@ class Operations:
 
     def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """Run the operation on fake tensors."""
-        values = torch.fx.node.map_arg(args, lambda n: n.meta["example_value"])
-        keywords = torch.fx.node.map_arg(kwargs, lambda n: n.meta["example_value"])
+        given: list[Any] = []
+
+        def value_of(node: torch.fx.Node) -> Any:
+            given.append(node.meta["example_value"])
+            return given[-1]
+
+        values = torch.fx.node.map_arg(args, value_of)
+        keywords = torch.fx.node.map_arg(kwargs, value_of)
         if gives_float(target, values) and torch._C._functorch.peek_interpreter_stack() is None:
             return self.output.fake_mode.new(FLOAT, CPU)
-        name = _name_of(target)
+        name, env = _name_of(target), self._environment_for(given)
         try:
-            with self.output.fake_mode, self.output.late_errors.watching(), self._dispatcher():
-                form = self._fake_form(target) if kind != "call_method" else _method_caller(target)
+            with self.output.fake_mode, self.output.late_errors.watching(), _dispatcher(env):
+                form = _fake_form(target, env) if kind != "call_method" else _method_caller(target)
                 arguments = [*values, *keywords.values()]
                 return self.output.unbacked.likely.propagate(
-                    self.output.symbols.env, lambda: form(*values, **keywords), arguments
+                    env, lambda: form(*values, **keywords), arguments
                 )
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):
@@ -162,21 +169,15 @@ class Operations:
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
 
-    def _fake_form(self, target: Any) -> Any:
-        """The replacement of a function that reads its numbers in C++, if some of them may be symbols."""
-        if self.output.symbols.env is None:
-            return target
-        from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: imports sympy
+    def _environment_for(self, given: list[Any]) -> SizeEnv | None:
+        """The environment of the symbols, if the operation takes one or may make one.
 
-        return FAKE_FORMS.get(target, target)
-
-    def _dispatcher(self) -> Any:
-        """With symbols, composite operators run their Python bodies: the bodies in C++ need numbers."""
-        return (
-            torch._C._EnablePythonDispatcher()
-            if self.output.symbols.env is not None
-            else contextlib.nullcontext()
-        )
+        A symbol anywhere else in the frame, such as a learning rate, makes no other operation slower.
+        """
+        env = self.output.symbols.env
+        if env is None or env.makes_unbacked or torch._C._functorch.peek_interpreter_stack() is not None:
+            return env
+        return None if all(map(_is_without_symbols, given)) else env
 
     def variable_of(self, node: torch.fx.Node) -> Variable:
         """The variable of a node's tensor or number, for use as an argument."""
@@ -225,6 +226,28 @@ def uncounted_writes(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _name_of(target: Any) -> str:
     return target if isinstance(target, str) else str(getattr(target, "__name__", target))
+
+
+def _is_without_symbols(value: Any) -> bool:
+    if type(value) is FakeTensor:
+        return not value._has_symbolic_sizes_strides
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_without_symbols, value))
+    return type(value) in (bool, int, float)
+
+
+def _fake_form(target: Any, env: SizeEnv | None) -> Any:
+    """The replacement of a function that reads its numbers in C++, if some of them may be symbols."""
+    if env is None:
+        return target
+    from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: imports sympy
+
+    return FAKE_FORMS.get(target, target)
+
+
+def _dispatcher(env: SizeEnv | None) -> Any:
+    """With symbols, composite operators run their Python bodies: the bodies in C++ need numbers."""
+    return contextlib.nullcontext() if env is None else torch._C._EnablePythonDispatcher()
 
 
 def _method_caller(name: str) -> Any:

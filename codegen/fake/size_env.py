@@ -134,6 +134,11 @@ class SizeEnv(ShapeEnv):
 
     # --- unbacked symbols
 
+    @property
+    def makes_unbacked(self) -> bool:
+        """Whether an operation on plain sizes may give symbols."""
+        return bool(self.allow_scalar_outputs or self.allow_dynamic_output_shape_ops)
+
     def is_unbacked(self, expression: sympy.Basic) -> bool:
         return not expression.free_symbols <= self.backed_var_to_val.keys()
 

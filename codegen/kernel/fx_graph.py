@@ -5,7 +5,7 @@ Out: the graph, as torch.fx makes it.
 
 For each node torch.fx walks through all arguments, only to warn about symbolic sizes among them. That walk
 takes half of the time. Symbolic sizes are nodes in the graphs of capture. A quarter goes into patterns that
-take a name apart; most names are the name of an earlier node with the next number.
+take a name apart; most names are those of nodes in an earlier graph.
 """
 
 from __future__ import annotations
@@ -14,24 +14,36 @@ import functools
 from typing import Any
 
 import torch.fx
-from torch.fx.graph import _Namespace, _snake_case
+from torch.fx.graph import _illegal_names, _name_regex, _Namespace, _snake_case
 
 _snake_cases = functools.lru_cache(maxsize=4096)(_snake_case)
+
+
+@functools.lru_cache(maxsize=4096)
+def _base_and_number(candidate: str) -> tuple[str, int | None] | None:
+    """`add_12` -> add, 12. None for what may not be a name as it is."""
+    match = _name_regex.match(candidate)
+    if match is None or candidate in _illegal_names:
+        return None
+    base, number = match.groups()
+    return base, None if number is None else int(number)
 
 
 class Names(_Namespace):
     """The names of a graph's nodes, as torch.fx gives them."""
 
     def create_name(self, candidate: str, obj: object | None) -> str:
-        is_base = candidate in self._used_names and not candidate[-1].isdigit()
-        if not is_base or obj is not None:
+        parts = _base_and_number(candidate) if obj is None else None
+        if parts is None:
             return super().create_name(candidate, obj)
-        number, name = self._base_count.get(candidate, 0), candidate
-        while name in self._used_names:
+        (base, number), name, used = parts, candidate, self._used_names
+        if number is None or candidate in used:
+            number = self._base_count.get(base, 0)
+        while name in used:
             number += 1
-            name = f"{candidate}_{number}"
-        self._used_names.add(name)
-        self._base_count[candidate] = number
+            name = f"{base}_{number}"
+        used.add(name)
+        self._base_count[base] = number
         return name
 
 
@@ -56,7 +68,13 @@ class Graph(torch.fx.Graph):
         name: str | None = None,
         type_expr: Any = None,
     ) -> torch.fx.Node:
-        node = super().create_node(op, target, (), {}, name, type_expr)
-        if args or kwargs:
-            node._update_args_kwargs(args or (), kwargs or {})
+        if self.owning_module is not None:  # its hooks see new nodes
+            return super().create_node(op, target, args, kwargs, name, type_expr)
+        candidate = name if name is not None else self._target_to_str(target)
+        name = self._graph_namespace.create_name(candidate, None)
+        node = torch.fx.Node(self, name, op, target, args or (), kwargs or {}, type_expr)
+        self._graph_namespace.associate_name_with_obj(name, node)
+        self._insert(node)
+        self._find_nodes_lookup_table.insert(node)
+        self._len += 1
         return node

@@ -35,7 +35,7 @@ from codegen.passes.group.buffers import give_buffers, temporary
 from codegen.passes.group.fuse import fuse
 from codegen.passes.group.multiplied import Multiplied, is_multiplied, to_store
 from codegen.passes.group.roots import definitions, find_roots
-from codegen.passes.loops.schedule import schedule
+from codegen.passes.loops.alike_drafts import Scheduler
 from codegen.passes.loops.short_sizes import open_draft
 from codegen.passes.state import State
 from codegen.passes.steps.origins import Origins
@@ -134,9 +134,9 @@ def _keep_for_short_sizes(state: State) -> None:
 
 
 def _schedule(state: State) -> None:
-    origins = Origins(state.lowering.values, state.roots)
+    origins, scheduler = Origins(state.lowering.values, state.roots), Scheduler()
     for group, draft, opened in zip(state.groups, state.drafts, state.open, strict=True):
-        kernel = schedule(draft)
+        kernel = scheduler.kernel(draft)
         state.program.buffers |= draft.scratch_buffers()
         names, sizes = tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
         state.kernels.append(KernelStep(kernel, names, sizes, opened, origins.of(group)))

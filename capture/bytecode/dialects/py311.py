@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
 
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
+from capture.bytecode.dialects.py311_read import RawInstruction as RawInstruction
+from capture.bytecode.dialects.py311_read import raw_instructions as raw_instructions
 from capture.bytecode.dialects.py311_stack import ALWAYS_JUMPS as ALWAYS_JUMPS
-from capture.bytecode.dialects.py311_stack import CODE_UNIT, FOLDED
+from capture.bytecode.dialects.py311_stack import CODE_UNIT as CODE_UNIT
 from capture.bytecode.dialects.py311_stack import JUMPS as JUMPS
 from capture.bytecode.dialects.py311_stack import STEPS_LOOP as STEPS_LOOP
 from capture.bytecode.dialects.py311_stack import BareInstruction as BareInstruction
@@ -142,10 +144,6 @@ OPCODES = frozenset(dis.opmap)
 
 
 # --- reading ------------------------------------------------------------------------------------------------
-
-
-def raw_instructions(code: CodeType) -> list[dis.Instruction]:
-    return [item for item in dis.get_instructions(code) if item.opname not in FOLDED]
 
 
 def exception_table(code: CodeType) -> Iterable[Any]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import asyncio.base_events
+import contextlib
 import dis
+import inspect
 import re
 import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
 from bytecode import Bytecode, Label
@@ -77,6 +82,29 @@ def test_tables_name_instructions_of_the_version() -> None:
     tables = [v for v in vars(dialect).values() if isinstance(v, frozenset)]
     named = set().union(*(t for t in tables if all(isinstance(name, str) for name in t)))
     assert named | set(dialect.SAME_AS) | set(dialect.UNSUPPORTED) <= set(dis.opmap)
+
+
+def all_code(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from all_code(constant)
+
+
+def test_instructions_are_read_as_dis_reads_them() -> None:
+    modules = (argparse, asyncio.base_events, contextlib, inspect)
+    texts = [inspect.getsource(module) for module in modules]
+    texts.append("\n".join(f"print(name_{i}, {i}, f'{{x!r}}{{x:{i}}}')" for i in range(300)))  # wide operands
+    seen = set()
+    for text in texts:
+        for code in all_code(compile(text, "text", "exec")):
+            wanted = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+            found = dialect.raw_instructions(code)
+            assert [tuple(i) for i in found] == [
+                (i.offset, i.opname, i.arg, i.argval, tuple(i.positions or ())) for i in wanted
+            ]
+            seen |= {i.opname for i in found}
+    assert {"LOAD_DEREF", "KW_NAMES", "FORMAT_VALUE", "COMPARE_OP", "SEND", "JUMP_BACKWARD"} <= seen
 
 
 def test_instructions_with_another_name_have_a_handler() -> None:

@@ -54,3 +54,12 @@ def test_same_names() -> None:
         nodes += [graph.call_function(function) for function in (torch.cat, operator.add, torch.cat) * 2]
         found.append([node.name for node in nodes])
     assert found[0] == found[1]
+
+
+def test_hooks_of_the_module_see_new_nodes() -> None:
+    graph, seen_names = Graph(), []
+    module = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
+    graph.owning_module = module
+    module._register_create_node_hook(lambda node: seen_names.append(node.name))
+    graph.call_function(torch.relu, (graph.placeholder("x"),))
+    assert seen_names == ["x", "relu"]
