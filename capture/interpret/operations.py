@@ -9,12 +9,14 @@ Out: a node whose `meta["example_value"]` is the result on fake tensors, and the
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
+from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -212,16 +214,41 @@ STATISTICS = {
     torch.nn.functional.batch_norm: slice(1, 3),
     torch.batch_norm: slice(3, 5),
     torch.native_batch_norm: slice(3, 5),
+    torch.ops.aten.batch_norm: slice(3, 5),
+    torch.ops.aten.batch_norm.default: slice(3, 5),
+    torch.ops.aten.native_batch_norm: slice(3, 5),
+    torch.ops.aten.native_batch_norm.default: slice(3, 5),
 }
 
 
 def uncounted_writes(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.fx.Node]:
     """The arguments that the function writes to without a new version."""
-    place = STATISTICS.get(target) if callable(target) else None
-    if place is None or not kwargs.get("training", args[5] if len(args) > 5 else False):
-        return []
-    written = (*args[place], kwargs.get("running_mean"), kwargs.get("running_var"))
+    if isinstance(target, (OpOverload, OpOverloadPacket)):
+        places = _written_by_schema(target)
+        written: list[Any] = [args[place] for place in places.values() if place < len(args)]
+        written += [kwargs[name] for name in places if name in kwargs]
+    else:
+        written = []
+    statistics = STATISTICS.get(target) if callable(target) else None
+    if statistics is not None and kwargs.get("training", args[5] if len(args) > 5 else False):
+        written += [*args[statistics], kwargs.get("running_mean"), kwargs.get("running_var")]
     return [item for item in written if isinstance(item, torch.fx.Node)]
+
+
+@functools.cache
+def _written_by_schema(target: OpOverload | OpOverloadPacket) -> dict[str, int]:
+    """The arguments that an operator says it writes to, and where they stand: not each of its kernels counts
+    the write, such as those of running statistics. Of a packet, those of all overloads.
+    """
+    if isinstance(target, OpOverloadPacket):
+        overloads = [getattr(target, name) for name in target.overloads()]
+        return {name: place for op in overloads for name, place in _written_by_schema(op).items()}
+    arguments = target._schema.arguments
+    return {
+        argument.name: place if not argument.kwarg_only else len(arguments)
+        for place, argument in enumerate(arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
 
 
 def _name_of(target: Any) -> str:
