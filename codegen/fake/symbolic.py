@@ -179,9 +179,9 @@ def hint_of(number: Any) -> Any:
 
 
 def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:
-    """New results with the strides of the results for the present sizes.
+    """New results with the strides and dtypes of the results for the present sizes.
 
-    Some of torch's rules for symbols know row-major results only.
+    Some of torch's rules for symbols know row-major results only, or the dtypes of other devices.
     """
     if isinstance(results, (list, tuple)):
         laid_out = [laid_out_as(mode, func, *pair) for pair in zip(results, present, strict=True)]
@@ -190,7 +190,8 @@ def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) ->
     if not isinstance(results, torch.Tensor) or not isinstance(present, torch.Tensor) or func.is_view:
         return results
     shape, strides = tuple(results.shape), present.stride()
-    if tuple(map(hint_of, results.stride())) == strides or func._schema.is_mutable:
+    is_alike = tuple(map(hint_of, results.stride())) == strides and results.dtype is present.dtype
+    if is_alike or any(result.alias_info is not None for result in func._schema.returns):
         return results
     found: dict[int, Any] = {}
     step: Any = 1
@@ -200,7 +201,7 @@ def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) ->
     packed = tuple(found[dim] for dim in range(len(shape)))
     if tuple(map(hint_of, packed)) != strides:
         raise UnsupportedOperatorException(func)
-    return mode.new(Spec(shape, packed, results.dtype), results.device)
+    return mode.new(Spec(shape, packed, present.dtype), results.device)
 
 
 def present_of(mode: FakeMode, value: Any) -> Any:

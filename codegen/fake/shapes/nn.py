@@ -278,7 +278,7 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
     "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d",
     "replication_pad3d_backward", "angle", "im2col", "upsample_nearest2d_backward",
-    "upsample_bilinear2d_backward", "_batch_norm_with_update", "_batch_norm_with_update_functional",
+    "upsample_bilinear2d_backward",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Has no rule: the operator runs on zeros. All of these operators accept zeros."""

@@ -34,6 +34,32 @@ def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if result is NotImplemented else (result, saved, saved)
 
 
+@shape_rule("_batch_norm_with_update")
+def batch_norm_with_update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What is saved has the dtype of the statistics."""
+    tensor, weight, bias, mean, var = args[:5]
+    dtypes = {given.dtype for given in (weight, bias, mean, var) if given is not None}
+    if tensor.dim() < 2 or tensor.numel() == 0 or len(dtypes) > 1 or not dtypes <= _statistics_of(tensor):
+        return NotImplemented
+    result, saved = in_suggested_format(tensor), contiguous((tensor.shape[1],), mean.dtype)
+    reserved = contiguous((0,), torch.uint8)
+    return NotImplemented if result is NotImplemented else (result, saved, saved, reserved)
+
+
+@shape_rule("_batch_norm_with_update_functional")
+def batch_norm_with_new_statistics(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    specs = batch_norm_with_update(args, kwargs)
+    channels = (args[0].shape[1],) if args[0].dim() > 1 else ()
+    new = contiguous(channels, args[3].dtype)
+    return NotImplemented if specs is NotImplemented else (*specs, new, new)
+
+
+def _statistics_of(tensor: torch.Tensor) -> set[torch.dtype]:
+    """The dtypes that statistics and parameters may have."""
+    in_half = tensor.dtype in (torch.float16, torch.bfloat16)
+    return {tensor.dtype, torch.float32} if in_half else {tensor.dtype}
+
+
 @shape_rule("native_batch_norm_backward")
 def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, mask = args[1], args[9]

@@ -26,8 +26,9 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("dynamic", [None, True], ids=["fixed", "symbols"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_statistics_are_written_once(name, backend, dtype):
+def test_statistics_are_written_once(name, dynamic, backend, dtype):
     def program(x, w, m, v):
         before = m + 1
         results = PROGRAMS[name](x, w, m, v)
@@ -40,7 +41,7 @@ def test_statistics_are_written_once(name, backend, dtype):
 
     capture.reset()
     with config.patch(raise_on_error=True):
-        captured = capture.compile(program, backend=backend, fullgraph=True)
+        captured = capture.compile(program, backend=backend, fullgraph=True, dynamic=dynamic)
         ours, theirs = inputs(), inputs()
         for _ in range(2):
             results, expected = captured(*ours), program(*theirs)

@@ -178,7 +178,7 @@ def mutate_dd(x, d):
     return len(d)
 
 
-@case(ops=1, args=lambda: (torch.randn(3, 4), Counter("aab")))
+@case(ops=2, args=lambda: (torch.randn(3, 4), Counter("aab")))  # the count is a symbol
 def counter_arg(x, c):
     c["a"] += 1
     c.update("zz")
