@@ -218,7 +218,11 @@ def ends_behind_hooks(joint: Joint) -> list[GradientEdge]:
 
 
 def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> SegmentGrads | None:
-    """Traces the gradients of a segment; None where no gradient reaches it."""
+    """Traces the gradients of a segment; None where no gradient reaches it.
+
+    Raises for a result that requires grad and whose gradient reaches no input, such as a norm that counts
+    elements: it would have no node.
+    """
     slots = [i for i, place in enumerate(segment.slots) if place in live]
     if not slots:
         return None
@@ -233,6 +237,8 @@ def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> S
     steps, recorder.steps = recorder.steps, None
     grads = grads[: len(segment.edges)]
     edges = [i for i, grad in enumerate(grads) if grad is not None]
+    if not edges:
+        raise UntraceableError("a result that requires grad, whose gradient reaches no input")
     return SegmentGrads(
         number=number,
         slots=slots,
