@@ -315,13 +315,13 @@ class DictVariable(Variable):
         return dict(self._entries)
 
     def stored_items(self, before: dict[Any, Any]) -> dict[str, Variable]:
-        held = [
-            (name, *self._entries[name]) for name in self.touched if name in before and name in self._entries
-        ]
+        if self.source is None:
+            return {}
+        stored = [name for name in self.touched if name in before and name in self._entries]
         return {
-            DictItemSource(self.source, name).text: value
-            for name, key, value in held
-            if self.source is not None and key.is_constant()
+            DictItemSource(self.source, name).text: self._entries[name][1]
+            for name in stored
+            if self._entries[name][0].is_constant()
         }
 
     def replay_change(self, code: PythonCode, before: dict[Any, Any]) -> None:

@@ -238,12 +238,6 @@ class Deleted(Variable):
 
     built_once = False
 
-    def stored_items(self, before: Any) -> dict[str, Variable]:
-        """The items that the frame has put in the place of others, by the texts of their sources. `before` is
-        the snapshot.
-        """
-        return {}
-
     def replay_global(self, code: PythonCode, namespace: dict[str, Any], name: str) -> None:
         code.load_globals(namespace)
         code.load_constant(name)
