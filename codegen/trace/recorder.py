@@ -46,6 +46,13 @@ CASTS_INSIDE = frozenset(
 )
 #: operators that eager refuses under deterministic algorithms
 NOT_DETERMINISTIC = frozenset((aten.put_.default, aten.put.default))
+#: operators that count an offset from the start of the memory -> the position of the offset
+FROM_START = {
+    aten.as_strided.default: 3,
+    aten.as_strided_.default: 3,
+    aten.as_strided_copy.default: 3,
+    aten.as_strided_scatter.default: 4,
+}
 ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # number of arguments of which one zero is enough
 
@@ -158,6 +165,8 @@ class Recorder(TorchDispatchMode):
             raise UntraceableError(f"a call of {func} under autocast: its kernel casts inside")
         if torch._C._get_deterministic_algorithms() and func in NOT_DETERMINISTIC:
             raise UntraceableError(f"a call of {func} under deterministic algorithms")
+        if func in FROM_START:
+            self.check_start(func, args, kwargs or {})
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})
@@ -168,6 +177,12 @@ class Recorder(TorchDispatchMode):
         return result
 
     __torch_dispatch__ = device_in_c(run_operator, "mode")
+
+    def check_start(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises where an offset counts from the start of an input's memory: each call may begin elsewhere."""
+        offset = args[FROM_START[func]] if len(args) > FROM_START[func] else kwargs.get("storage_offset")
+        if offset is not None and self.find(args[0]).memory.placeholder is not None:
+            raise UntraceableError(f"a call of {func} with an offset from the start of an input's memory")
 
     def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
         """Tensors that autograd knows to be zero (the derivative of `sign`), and products with them.

@@ -62,7 +62,7 @@ def flat(x: torch.Tensor, y: torch.Tensor) -> None:
 
 
 def strided(x: torch.Tensor, y: torch.Tensor) -> None:
-    x.as_strided((3,), (9,), 4).fill_(2)
+    x.as_strided((3,), (9,)).fill_(2)
 
 
 def swapped(x: torch.Tensor, y: torch.Tensor) -> None:
