@@ -36,7 +36,10 @@ import capture.variables.tensors.new_parameter
 import capture.variables.tensors.numpy_array
 import capture.variables.tensors.numpy_rules
 import capture.variables.tensors.rules
+import capture.variables.tensors.tensor_data
+import capture.variables.tensors.tensor_grad
 import capture.variables.tensors.tensor_hooks
+import capture.variables.tensors.tensor_rules
 import capture.variables.tensors.wrap
 import capture.variables.text.rules
 import capture.variables.text.strings
