@@ -68,7 +68,8 @@ class Graph(torch.fx.Graph):
         name: str | None = None,
         type_expr: Any = None,
     ) -> torch.fx.Node:
-        if self.owning_module is not None:  # its hooks see new nodes
+        owner = self.owning_module
+        if owner is not None and vars(owner).get("_create_node_hooks"):
             return super().create_node(op, target, args, kwargs, name, type_expr)
         candidate = name if name is not None else self._target_to_str(target)
         name = self._graph_namespace.create_name(candidate, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+import pytest
 import torch
 import torch.fx
 
@@ -63,3 +64,11 @@ def test_hooks_of_the_module_see_new_nodes() -> None:
     module._register_create_node_hook(lambda node: seen_names.append(node.name))
     graph.call_function(torch.relu, (graph.placeholder("x"),))
     assert seen_names == ["x", "relu"]
+
+
+def test_a_module_without_hooks_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph of a trace has a module that holds its constants. torch.fx's own way would walk through all
+    arguments.
+    """
+    monkeypatch.setattr(torch.fx.Graph, "create_node", None)
+    assert seen(build(Graph(torch.nn.Module())))[-1] == ["cat"]
