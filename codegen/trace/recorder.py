@@ -179,7 +179,7 @@ class Recorder(TorchDispatchMode):
     __torch_dispatch__ = device_in_c(run_operator, "mode")
 
     def check_start(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises where an offset counts from the start of an input's memory: each call may begin elsewhere."""
+        """Raises where an offset counts from the start of an input's memory: other calls begin elsewhere."""
         offset = args[FROM_START[func]] if len(args) > FROM_START[func] else kwargs.get("storage_offset")
         if offset is not None and self.find(args[0]).memory.placeholder is not None:
             raise UntraceableError(f"a call of {func} with an offset from the start of an input's memory")

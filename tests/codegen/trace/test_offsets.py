@@ -1,4 +1,4 @@
-"""Offsets that count from the start of a memory: each call may give an input that begins elsewhere in its own."""
+"""Offsets that count from the start of a memory: another call may give an input that begins elsewhere."""
 
 from __future__ import annotations
 
