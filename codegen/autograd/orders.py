@@ -23,7 +23,7 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
-from codegen.autograd.partial_backward import Partials, set_of
+from codegen.autograd.partial_backward import CompiledPartials, set_of
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
 from codegen.kernel.records import dataclass
@@ -58,7 +58,7 @@ class Order:
         self.kernels = kernels
         self.lock = threading.Lock()
         self.compiled: CompiledGraph | None = None
-        self.partials = Partials(lambda: self.graph, len(self.layouts), self.assembled, call_by_call)
+        self.partials = CompiledPartials(lambda: self.graph, len(self.layouts), call_by_call, self.assembled)
         self.next = NextOrder(recipe, part, required, kernels)
 
     def compile(self) -> CompiledGraph:

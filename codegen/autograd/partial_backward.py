@@ -3,7 +3,7 @@
 In:  the backward's graph: (saved, tangents) -> gradients.
 Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`: the backward without the
      nodes that lead only to missing tangents, and without the gradients that need missing saved values.
-     `Partials`: those of one backward, compiled when they are first needed.
+     `Partials`: those of one backward; `CompiledPartials` compiles them when they are first needed.
 
     a, b = torch.var_mean(x);  a.backward()     one node of autograd's graph, and one of its two gradients
 
@@ -30,6 +30,8 @@ from codegen.launch.compiled import CompiledGraph
 from codegen.trace.nodes import drop_unused
 
 Have = tuple[int, int]  # the saved values that are there, and the tangents
+
+MOST_COMPILED = 8  # sets of values for which the backward of one segment is compiled
 
 
 class Tangents:
@@ -103,42 +105,41 @@ class Partial:
         same = like.shape == result.shape and like.dtype == result.dtype and like.stride() == result.stride()
         return value if same else None
 
-    def arguments(self, saved: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed."""
-        zeros = (torch.empty_strided(z.shape, z.stride(), dtype=z.dtype).zero_() for z in self.zeros)
+    def arguments(
+        self,
+        saved: Sequence[Any],
+        tangents: Sequence[Any],
+        in_numbers: Callable[[Sequence[Any]], Sequence[int]] = tuple,
+    ) -> list[Any]:
+        """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed.
+        `in_numbers` gives sizes or strides without symbols.
+        """
+        layouts = [(in_numbers(z.shape), in_numbers(z.stride()), z.dtype) for z in self.zeros]
+        zeros = (torch.empty_strided(*layout, dtype=dtype).zero_() for *layout, dtype in layouts)
         return [*(saved[place] for place in self.saved), *(t for t in tangents if t is not None), *zeros]
 
 
 class Partials:
-    """The backwards for sets of saved values and sent tangents."""
+    """The backwards for sets of saved values and sent tangents. Here they run operator by operator."""
 
     def __init__(
         self,
         whole: Callable[[], fx.Graph],
         count: int,
-        make: Callable[[fx.Graph], CompiledGraph],
         by_calls: Callable[[fx.Graph, Sequence[Any]], tuple[Any, ...]],
     ) -> None:
-        """`whole` gives the graph of the backward, whose last `count` arguments are tangents; `make` compiles
-        a graph, `by_calls` runs one operator by operator.
+        """`whole` gives the graph of the backward, whose last `count` arguments are tangents; `by_calls` runs
+        a graph operator by operator.
         """
         self.whole = whole
         self.count = count
-        self.make = make
         self.by_calls = by_calls
-        self.most = 8  # sets for which a backward is compiled
         self.lock = threading.Lock()
         self.graphs: dict[Have, Partial] = {}
         self.compiled: dict[Have, CompiledGraph] = {}
 
     def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        partial = self.of(have)
-        given = partial.arguments(saved, tangents)
-        graph = self.compiled_of(have, partial)
-        if graph is None or not all(map(_capture.is_plain, given)):
-            return self.by_calls(partial.graph, given)
-        grads: tuple[Any, ...] = graph(*given)
-        return grads
+        return self.run_by_calls(have, saved, tangents)
 
     def run_by_calls(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         partial = self.of(have)
@@ -151,10 +152,33 @@ class Partials:
                     self.graphs[have] = Partial(Tangents(self.whole(), self.count), have)
             return self.graphs[have]
 
+
+class CompiledPartials(Partials):
+    """`make` compiles a graph."""
+
+    def __init__(
+        self,
+        whole: Callable[[], fx.Graph],
+        count: int,
+        by_calls: Callable[[fx.Graph, Sequence[Any]], tuple[Any, ...]],
+        make: Callable[[fx.Graph], CompiledGraph],
+    ) -> None:
+        super().__init__(whole, count, by_calls)
+        self.make = make
+
+    def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        partial = self.of(have)
+        given = partial.arguments(saved, tangents)
+        graph = self.compiled_of(have, partial)
+        if graph is None or not all(map(_capture.is_plain, given)):
+            return self.by_calls(partial.graph, given)
+        grads: tuple[Any, ...] = graph(*given)
+        return grads
+
     def compiled_of(self, have: Have, partial: Partial) -> CompiledGraph | None:
         """The compiled backward for these values; None (operator by operator) after many combinations."""
         with self.lock:
-            if have not in self.compiled and len(self.compiled) < self.most:
+            if have not in self.compiled and len(self.compiled) < MOST_COMPILED:
                 self.compiled[have] = self.make(partial.graph)
             return self.compiled.get(have)
 

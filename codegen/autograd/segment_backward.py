@@ -24,7 +24,7 @@ except ImportError:
 
 from codegen.autograd.derivatives import DerivativeRecipe, backward_for
 from codegen.autograd.orders import NextOrder, call_by_call, zeros_for
-from codegen.autograd.partial_backward import Have, Partials, set_of
+from codegen.autograd.partial_backward import CompiledPartials, Have, Partials, set_of
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.training import native_segment
 from codegen.kernel.watching import not_for_torch_compile
@@ -46,7 +46,7 @@ class SegmentBackward:
         self.part = part
         self.next = NextOrder(recipe, part, (), kernels)
         self.make_backward = make_backward
-        self.partials = Partials(lambda: self.by_calls, len(part.slots), make_backward, call_by_call)
+        self.partials = self.new_partials()
         self.lock = threading.Lock()
         #: the strides of the tangents that `native.backward` was compiled for
         self.strides: list[tuple[int, ...]] = []
@@ -55,6 +55,9 @@ class SegmentBackward:
         self.have_all: Have = (1 << len(part.needed_by)) - 1, (1 << len(part.slots)) - 1
         self.apart = saved_apart(part, later)
         self.native = native_segment(self)
+
+    def new_partials(self) -> Partials:
+        return CompiledPartials(lambda: self.by_calls, len(self.part.slots), call_by_call, self.make_backward)
 
     @functools.cached_property
     def stand_ins(self) -> list[torch.Tensor | None]:

@@ -6,14 +6,14 @@ Out: `SymbolicTraining`: the kernels of forward and backward take sizes at run t
 
     graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
 
-Rare requests need numbers for sizes, and get them at the first request. Where gradients are missing or come
-in batches, a part of the backward runs operator by operator. For gradients of gradients, the module is traced
-once more on symbols, and then these ints replace the symbols.
+Where gradients are missing, a part of the backward is compiled for all sizes when it is first needed
+(`codegen.dynamic.partial_training`). Rare requests need numbers for sizes, and get them at the first request.
+Where gradients come in batches, the backward runs operator by operator. For gradients of gradients, the
+module is traced once more on symbols, and then these ints replace the symbols.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -28,23 +28,19 @@ from codegen.autograd.partition import partition
 from codegen.autograd.replay import Replay
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph
-from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
+from codegen.dynamic.in_numbers import all_in_numbers, in_numbers, tensor_in_numbers
+from codegen.dynamic.partial_training import OpenPartials, SizedPartials
+from codegen.dynamic.plans import Plans
+from codegen.dynamic.symbolic_graph import Closed, OpenInputs
 from codegen.fake.fake import FakeMode, fake_mode
-from codegen.fake.shapes.spec import Spec
 from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic
-from codegen.kernel.fx_graph import Graph
 from codegen.launch.compiled import refuse
-from codegen.trace.nodes import Symbolic
 
 if TYPE_CHECKING:
-    import _capture
-
+    from codegen.autograd.partial_backward import Partials
     from codegen.autograd.partition import BackwardPart, Parts
-    from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
-
-TEMPLATES = 8  # most templates of each graph; the newest are kept
 
 
 def compile_training(
@@ -69,8 +65,15 @@ def compile_training(
     backwards = [Closed(part.graph, [], conform=True) for part in parts.backward]
     forward, *backward = opened.graphs([Closed(parts.forward, opened.placeholders), *backwards], store)
     forward.changes, forward.fallback = joint.trace.changes, refuse
+    subject = events.subject()._replace(role="backward")
     return SymbolicTraining(
-        joint, parts, DerivativeRecipe(gm, example_inputs, parts), forward, backward, fallback
+        joint,
+        parts,
+        DerivativeRecipe(gm, example_inputs, parts),
+        Plans(forward, subject._replace(role="forward")),
+        [Plans(graph, subject) for graph in backward],
+        [OpenPartials(part, opened, store, subject) for part in parts.backward],
+        fallback,
     )
 
 
@@ -84,15 +87,17 @@ class SymbolicTraining:
         joint: Joint,
         parts: Parts,
         recipe: DerivativeRecipe,
-        forward: SymbolicGraph,
-        backward: Sequence[SymbolicGraph],
+        forward: Plans,
+        backward: Sequence[Plans],
+        partials: Sequence[OpenPartials],
         fallback: Any,
     ) -> None:
+        """`backward`, `partials`: for each part of it."""
         self.joint = joint
         self.parts = parts
         self.recipe = recipe
-        self.names = forward.symbols
-        self.forward, self.backward = Plans(forward), [Plans(graph, "backward") for graph in backward]
+        self.names = forward.symbolic.symbols
+        self.forward, self.backward, self.partials = forward, backward, partials
         self.fallback = fallback
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
@@ -104,35 +109,13 @@ class SymbolicTraining:
         recipe = SizedRecipe(self.recipe, key, sizes)
         parts = self.parts.backward
         segments = [
-            SizedSegment(part, parts[i + 1 :], recipe, graph, sizes)
+            SizedSegment(part, parts[i + 1 :], recipe, graph, self.partials[i], key, sizes)
             for i, (part, graph) in enumerate(zip(parts, backward, strict=True))
             if graph is not None
         ]
         return TrainingGraph(
             self.joint.outputs, self.joint.writes, self.parts, forward, segments, self.fallback
         )
-
-
-class Plans:
-    """The launch plans of the forward, or of a part of the backward."""
-
-    def __init__(self, symbolic: SymbolicGraph, role: str = "forward") -> None:
-        self.symbolic = symbolic
-        self.subject = events.subject()._replace(role=role)
-        self.templates: list[_capture.PlanTemplate] = []
-
-    def graph(self, key: Sequence[int]) -> CompiledGraph | None:
-        for template in self.templates:
-            graph: CompiledGraph | None = template.graph(*key)
-            if graph is not None:
-                return graph
-        with events.about(self.subject):
-            made = self.symbolic.plan(key)
-        if made is None:
-            return None
-        self.templates = [made, *self.templates[: TEMPLATES - 1]]
-        first: CompiledGraph | None = made.graph(*key)
-        return first
 
 
 class SizedSegment(SegmentBackward):
@@ -144,12 +127,16 @@ class SizedSegment(SegmentBackward):
         later: Sequence[BackwardPart],
         recipe: DerivativeRecipe,
         backward: CompiledGraph,
+        partials: OpenPartials,
+        key: Sequence[int],
         sizes: Mapping[str, int],
     ) -> None:
-        self.sizes = sizes
+        self.open_partials, self.key, self.sizes = partials, key, sizes
         super().__init__(part, later, recipe, lambda graph: backward)
-        self.partials.most = 0  # operator by operator: they would be compiled again for each size
         backward.fallback = self.after_failed_check
+
+    def new_partials(self) -> Partials:
+        return SizedPartials(lambda: self.by_calls, self.open_partials, self.key, self.sizes)
 
     def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
         """The backward for all sizes and strides."""
@@ -163,7 +150,7 @@ class SizedSegment(SegmentBackward):
         return in_numbers(self.part.graph, self.sizes)
 
     def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
-        return torch.Size([number(size, self.sizes) for size in shape])
+        return torch.Size(all_in_numbers(shape, self.sizes))
 
 
 class SizedRecipe(DerivativeRecipe):
@@ -189,46 +176,3 @@ class SizedRecipe(DerivativeRecipe):
         return Differentiated(
             in_numbers(found.graph, self.sizes), found.differentiable, found.reach, tangents
         )
-
-
-# --- numbers in place of symbols --------------------------------------------------------------------------
-
-
-def in_numbers(graph: fx.Graph, sizes: Mapping[str, int]) -> fx.Graph:
-    """A copy of a closed graph for these values of the symbols in it."""
-    mode = fake_mode()
-    result = Graph(graph.owning_module)
-    copies: dict[fx.Node, fx.Node] = {}
-
-    def argument(value: Any) -> Any:
-        return number(value.value, sizes) if isinstance(value, Symbolic) else value
-
-    for node in graph.nodes:
-        copies[node] = made = result.node_copy(node, copies.__getitem__)
-        made.args = fx.node.map_aggregate(made.args, argument)
-        made.kwargs = fx.node.map_aggregate(made.kwargs, argument)
-        made.meta = copy.copy(node.meta)
-        if "val" in node.meta:
-            made.meta["val"] = value_in_numbers(node.meta["val"], sizes, mode)
-    return result
-
-
-def number(value: Any, sizes: Mapping[str, int]) -> Any:
-    if isinstance(value, torch.SymFloat):
-        known = {symbol: sizes[symbol.name] for symbol in value.node.expr.free_symbols}
-        return float(value.node.expr.subs(known))
-    return value_of(value.node.expr, sizes) if isinstance(value, (torch.SymInt, torch.SymBool)) else value
-
-
-def value_in_numbers(value: Any, sizes: Mapping[str, int], mode: FakeMode) -> Any:
-    if isinstance(value, torch.Tensor):
-        return tensor_in_numbers(value, sizes, mode)
-    if isinstance(value, (list, tuple)):
-        return type(value)(value_in_numbers(item, sizes, mode) for item in value)
-    return number(value, sizes)
-
-
-def tensor_in_numbers(fake: torch.Tensor, sizes: Mapping[str, int], mode: FakeMode) -> torch.Tensor:
-    shape = tuple(number(size, sizes) for size in fake.shape)
-    strides = tuple(number(stride, sizes) for stride in fake.stride())
-    return mode.new(Spec(shape, strides, fake.dtype), fake.device)

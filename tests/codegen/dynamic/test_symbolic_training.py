@@ -19,7 +19,7 @@ import capture
 from capture.backends.sized_graph import SizedGraph
 from capture.report.config import config
 from codegen.compile_fx import compile_for_sizes, compile_fx
-from codegen.dynamic import symbolic_training
+from codegen.dynamic import partial_training, symbolic_training
 from codegen.dynamic.symbolic_graph import SymbolicGraph
 from codegen.dynamic.symbolic_training import SymbolicTraining
 from codegen.launch import jit
@@ -286,6 +286,45 @@ def test_a_missing_gradient_takes_no_backward_in_numbers(monkeypatch: pytest.Mon
     for n in (5, 7, 40, 9, 5):
         x = rows(n)
         check([fast(x)[1], *missing_gradient(fast, x)], [squares(x)[1], *missing_gradient(squares, x)])
+
+
+def with_state(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The state is of the same step of autograd as the output: one backward makes the gradients of both."""
+    mean, variance = torch.var_mean((x * G).tanh(), 0)
+    return mean.exp(), variance
+
+
+def two_states(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    first, second = (x * G).sin().aminmax(dim=1)
+    return second, first
+
+
+@pytest.mark.parametrize("function", [with_state, two_states])
+def test_a_state_without_a_gradient_is_compiled_once(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in training through time: the last state is detached before the next step."""
+    fast = for_all_sizes(function)
+    x = rows(6)
+    check(missing_gradient(fast, x), missing_gradient(function, x))
+    for module in (symbolic_training, partial_training):
+        monkeypatch.setattr(module, "call_by_call", None)
+    monkeypatch.setattr(symbolic_training, "in_numbers", None)
+    monkeypatch.setattr(jit, "compile_kernels", None)
+    for n in (5, 7, 40, 9, 5):
+        x = rows(n)
+        check(missing_gradient(fast, x), missing_gradient(function, x))
+
+
+def test_a_state_without_a_gradient_at_a_size_with_another_form() -> None:
+    """The condition of the compiled graph fails at some sizes; there the operators run one by one."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        mean, variance = torch.var_mean(x * G, 0, correction=2)
+        return mean * x.shape[0], variance
+
+    fast = capture.compile(function, dynamic=True)
+    for n in (7, 3, 4, 24, 2, 1, 9):
+        x = rows(n)
+        check(missing_gradient(fast, x), missing_gradient(function, x))
 
 
 def test_second_derivatives_of_branches_on_sizes() -> None:
