@@ -319,12 +319,12 @@ class Lowering:
 
     def _output(self, node: fx.Node) -> None:
         outputs: Any = node.args[0]
-        for item in outputs:
-            if isinstance(item, fx.Node) and item not in self.outputs:
-                value = self._output_value(item)
-                if isinstance(value, str) and value in self.outputs.values():
-                    value = self._another_view(self.program.buffers[value], item.name)
-                self.outputs[item] = value
+        nodes = dict.fromkeys(item for item in outputs if isinstance(item, fx.Node))
+        for item in sorted(nodes, key=lambda item: owner_of(item) is not item):  # owners get their own memory
+            value = self._output_value(item)
+            if isinstance(value, str) and value in self.outputs.values():
+                value = self._another_view(self.program.buffers[value], item.name)
+            self.outputs[item] = value
         self.program.outputs = [
             self.outputs[item] if isinstance(item, fx.Node) else as_expr(item) for item in outputs
         ]

@@ -118,6 +118,7 @@ class ModuleRunner:
                 self.recorder.under_autocast, self.recorder.caller = autocast.is_on(), node
                 versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)
+                self.recorder.drop_origin(values[node], node)
                 if versions is not None and versions == self.versions(kwargs["out"]):
                     values[node] = self.write_out(node, args, kwargs)
             elif node.op == "output":

@@ -318,6 +318,19 @@ class Recorder(TorchDispatchMode):
         self.track_view(result, self.memories.current(parent), parent, None)
         return result
 
+    def drop_origin(self, value: Any, caller: fx.Node) -> None:
+        """Makes the result of a call the root of its memory if the call made the memory and detached it.
+
+        torch's bindings of factories do so. The program never sees the tensor that was detached: for autograd
+        the result is the base of its views.
+        """
+        tracked = self.tracked.get(id(value))
+        origin = None if tracked is None or tracked.view is not None else tracked.parent
+        if tracked is None or origin is None or origin.parent is not None or origin.tensor.requires_grad:
+            return
+        if self.sources.get(origin.node) is caller:
+            tracked.node, tracked.parent = self.memories.current(tracked), None
+
     def record_constant(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:

@@ -122,17 +122,20 @@ class Trace:
 
     def output_nodes(self, values: Sequence[Any]) -> list[Any]:
         """The nodes of all outputs. `y.detach()` has the node of `y`, but it is a separate tensor."""
-        nodes: list[Any] = []
         owners: dict[fx.Node, Any] = {}
+        nodes: dict[int, Any] = {}  # by position
         tensors = {id(value): value for value in values if isinstance(value, torch.Tensor)}
         counts = Counter(id(self.recorder.find(value).memory) for value in tensors.values())
         shared = {memory for memory, count in counts.items() if count > 1}
-        for value in values:
-            node = self.output_node(value, shared)
-            if isinstance(node, fx.Node) and owners.setdefault(node, value) is not value:
+        for place in sorted(range(len(values)), key=lambda place: self.is_view(values[place])):
+            node = self.output_node(values[place], shared)
+            if isinstance(node, fx.Node) and owners.setdefault(node, values[place]) is not values[place]:
                 node = self.recorder.emit(aten.alias.default, (node,), {})
-            nodes.append(node)
-        return nodes
+            nodes[place] = node
+        return [nodes[place] for place in range(len(values))]
+
+    def is_view(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and self.recorder.find(value).parent is not None
 
     def views(self) -> bytes | None:
         """What each output is in eager, for `views` of a compiled graph; None where all are no views."""

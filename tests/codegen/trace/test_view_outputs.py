@@ -53,7 +53,37 @@ def without_grad_mode(x: torch.Tensor) -> Any:
     return v, x * 2
 
 
+def part_of_zeros(x: torch.Tensor) -> Any:
+    y = torch.zeros(4, 4)
+    return y, y[0]
+
+
+def part_of_a_copy_of_numbers(x: torch.Tensor) -> Any:
+    y = torch.tensor([1.0, 2.0])
+    return y[1:], y, x * 2
+
+
+def part_of_zeros_beside_a_gradient(x: torch.Tensor) -> Any:
+    y = torch.zeros_like(x)
+    return y, y[0], x * 2
+
+
+def view_before_its_base(x: torch.Tensor) -> Any:
+    y = x.new_ones(4, 4)
+    return y.view(4, 4), y
+
+
+def detached_before_its_base(x: torch.Tensor) -> Any:
+    y = x.new_ones(4, 4)
+    return y.detach(), y
+
+
 PROGRAMS = [
+    part_of_zeros,
+    part_of_a_copy_of_numbers,
+    part_of_zeros_beside_a_gradient,
+    view_before_its_base,
+    detached_before_its_base,
     detached,
     detached_result,
     data,
@@ -96,6 +126,21 @@ def test_a_write_in_grad_mode(program: Program, dynamic: bool) -> None:
                     assert len(found) == len(expected), arguments
                     if expected != ["refused"]:
                         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 8)], ids=str)
+def test_a_view_of_a_factory_follows_its_base(shape: tuple[int, ...]) -> None:
+    def program(w: torch.Tensor) -> Any:
+        buffer = torch.zeros(4, 4)
+        part = buffer.view(shape)
+        capture.graph_break()
+        part.mul_(0).add_(w)
+        return (buffer * 2).sum(), part.requires_grad
+
+    w = torch.ones((), requires_grad=True)
+    result, requires_grad = capture.compile(program)(w)
+    assert requires_grad
+    assert torch.autograd.grad(result, w)[0] == 32
 
 
 def test_a_detached_result_may_be_detached_in_place() -> None:
