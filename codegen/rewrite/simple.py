@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rows import HALF, WIDE, rewriting
+from codegen.rewrite.rows import HALF, WIDE, replacing, rewriting
 
 aten = torch.ops.aten
 FLOATS = WIDE + HALF
@@ -212,3 +212,12 @@ def index_reduce(
     ones = aten.ones_like(tensor) if include_self else aten.zeros_like(tensor)
     counts = aten.index_add(ones, dim, index, aten.ones_like(source))
     return _mean(total, counts)
+
+
+@replacing("fill_diagonal_", torch.Tensor.fill_diagonal_)
+def fill_diagonal_(x: torch.Tensor, value: Any, wrap: bool = False) -> Any:
+    """torch takes the diagonal by as_strided, at an offset from the start of the memory."""
+    if x.dim() != 2 or wrap or isinstance(value, torch.Tensor):
+        return NotImplemented
+    x.diagonal().fill_(value)
+    return x
