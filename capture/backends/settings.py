@@ -18,7 +18,7 @@ from capture.report.arguments import shown
 from capture.report.config import config
 from capture.report.errors import UsageError, did_you_mean
 from capture.report.log import warn_once
-from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
+from codegen.launch.host_memory import keep_memory_mapped, large_heap, welcome_huge_pages
 
 if TYPE_CHECKING:
     from capture.policy.settings import Backend
@@ -39,6 +39,8 @@ def make_settings(
         raise UsageError(f"dynamic must be True, False or None, not {shown(dynamic)}")
     if options is not None and not isinstance(options, Mapping):
         raise UsageError(f"options must be a dict of the backend's options, not {shown(options)}")
+    if config.large_heap:
+        large_heap()
     if config.keep_memory_mapped:
         keep_memory_mapped()
     welcome_huge_pages(config.huge_pages)

@@ -80,6 +80,14 @@ class Config:
     cache_dir: str = ""
     """Folder of the disk cache. Empty: the user's cache folder."""
 
+    large_heap: bool = True
+    """Blocks of up to 32 MiB come from the heap of the C library from the start, and up to 64 MiB of its
+    freed end stay with the process. glibc learns the same limits when a program frees a block of 32 MiB.
+    Without this, a training step may get all its memory from the system anew. Settings of the allocator in
+    the environment (`MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) come first. The setting starts at the next
+    `enable` or `compile`, holds for the whole process and can't be undone.
+    """
+
     keep_memory_mapped: bool = False
     """The C library keeps freed memory. Large outputs (from about 100,000 elements on) then cost a third.
     The process may hold up to 2 GiB at the heap's end that it does not use. The setting starts at the next

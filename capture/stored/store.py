@@ -37,7 +37,8 @@ MOST = 8  # entries in one file; the oldest goes first
 #: settings that change no translation
 NEUTRAL = frozenset(
     ("recompile_limit", "accumulated_recompile_limit", "error_on_recompile", "raise_on_error", "when")
-    + ("disk_cache", "store_entries", "cache_dir", "keep_memory_mapped", "huge_pages", "verbose")
+    + ("disk_cache", "store_entries", "cache_dir", "verbose")
+    + ("large_heap", "keep_memory_mapped", "huge_pages")
 )
 
 

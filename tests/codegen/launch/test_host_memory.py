@@ -1,11 +1,12 @@
-"""keep_memory_mapped and huge_pages.
+"""large_heap, keep_memory_mapped and huge_pages.
 
-keep_memory_mapped: large blocks come from the heap; it is tested in a separate process, because it can't be
+The first two: large blocks come from the heap. They are tested in separate processes, because they can't be
 undone. huge_pages: large results are marked for them.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,17 +22,35 @@ def in_heap(tensor):
     lines = [line for line in open("/proc/self/maps") if line.rstrip().endswith("[heap]")]
     ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in lines]
     return any(low <= tensor.data_ptr() < high for low, high in ranges)
-with capture.config.patch(keep_memory_mapped=sys.argv[1] == "1"), capture.enable("eager"):
-    pass
-print(in_heap(torch.empty(20_000_000)), in_heap(torch.empty(20_000_000)))
+large, keep, *counts = map(int, sys.argv[1:])
+for large_heap, keep_memory_mapped in (large, keep), (large, 0):  # what is set stays
+    with capture.config.patch(large_heap=bool(large_heap), keep_memory_mapped=bool(keep_memory_mapped)):
+        with capture.enable("eager"):
+            pass
+print(*(in_heap(torch.empty(count)) for count in counts))
 """
 
 
+BLOCKS = ["5_000_000", "5_000_000", "20_000_000", "20_000_000"]  # elements, of 4 bytes
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's mallopt and /proc")
-@pytest.mark.parametrize(("setting", "expected"), [("0", "False False"), ("1", "True True")])
-def test_large_blocks_come_from_the_heap(setting: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("large", "keep", "environment", "expected"),
+    [
+        ("0", "0", {}, "False True False False"),  # it has learned of the first block
+        ("1", "0", {}, "True True False False"),
+        ("1", "1", {}, "True True True True"),
+        ("1", "0", {"MALLOC_MMAP_THRESHOLD_": "1000000"}, "False False False False"),
+    ],
+)
+def test_blocks_come_from_the_heap(large: str, keep: str, environment: dict[str, str], expected: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, setting], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, large, keep, *BLOCKS],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout.strip() == expected, done.stderr
 
