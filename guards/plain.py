@@ -30,6 +30,7 @@ from guards.plain_values import (
     Objects,
     Plain,
     plain,
+    plain_key,
     real,
 )
 from guards.properties.buffer import BufferProperties
@@ -56,25 +57,25 @@ _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in SOURCES
 # --- payloads of guards -----------------------------------------------------------------------------------
 
 
-def _identified(writer: Writer, ref: ObjectRef) -> Plain:
-    """An object that a guard knows by identity."""
+def _identified(writer: Writer, ref: ObjectRef, number: Callable[[Any], int] | None = None) -> Plain:
+    """An object that a guard knows by identity. `number` numbers it, if not as guards do."""
     value = ref.get()
     if value is None and ref.is_weak:
         raise NotPlain("an object that is gone")
     if type(value) in SINGLE:
         return plain(value, writer.objects)
-    return [OBJECT, writer.objects.number_in_guard(value)]
+    return [OBJECT, (number or writer.objects.number_in_guard)(value)]
 
 
 def _found(reader: Reader, data: Plain) -> ObjectRef:
     return ObjectRef(real(data, reader.objects))
 
 
-def _key(writer: Writer, key: Any) -> Plain:
+def _key(writer: Writer, key: Any, written: Callable[[Any, Numbers], Plain] = plain) -> Plain:
     """A key of a dict or an element of a set."""
     if not isinstance(key, ObjectRef):
-        return plain(key, writer.objects)
-    return ["ref", _identified(writer, key)]
+        return written(key, writer.objects)
+    return ["ref", _identified(writer, key, writer.objects.number_of_key)]
 
 
 def _found_key(reader: Reader, data: Plain) -> Any:
@@ -146,7 +147,7 @@ GUARDS: dict[type[Guard], Form] = {
     containers.LengthGuard: CONSTANT,
     containers.SetLayoutGuard: CONSTANT,
     containers.DictContainsGuard: (
-        lambda w, payload: [_key(w, payload[0]), payload[1]],
+        lambda w, payload: [_key(w, payload[0], plain_key), payload[1]],
         lambda r, data: (_found_key(r, data[0]), data[1]),
     ),
     containers.DictKeysGuard: KEYS,
@@ -199,11 +200,7 @@ class Writer:
         return place
 
     def _field(self, value: Any) -> Plain:
-        if isinstance(value, s.Source):
-            return ["source", self.source(value)]
-        if isinstance(value, ObjectRef):
-            return ["ref", _identified(self, value)]
-        return plain(value, self.objects)
+        return ["source", self.source(value)] if isinstance(value, s.Source) else _key(self, value, plain_key)
 
     def guard(self, guard: Guard) -> Plain:
         first = guard.sources[0] if guard.sources else None

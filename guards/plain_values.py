@@ -10,7 +10,7 @@ Numbers, strings, None and booleans stand for themselves. All else is a list tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -29,6 +29,15 @@ class Numbers(Protocol):
 
     def number_in_guard(self, value: Any) -> int:
         """The same for an object of which a guard asks nothing but whether it is this one."""
+        ...
+
+    def number_of_key(self, value: Any) -> int:
+        """The same for an object that is looked up by identity."""
+        ...
+
+    @property
+    def addresses(self) -> Mapping[int, Any]:
+        """`id(x)` -> x, for the numbers that the program looked up as keys."""
         ...
 
 
@@ -96,12 +105,15 @@ _BY_WORD: dict[str, tuple[Any, Any]] = {"long": (None, lambda d, o: int(d[0], 16
     kind.__name__: form for kind, form in FORMS.items()
 }
 OBJECT = "object"
+ADDRESS = "id"
 _NAN = frozenset((float, complex))
 
 
 def plain(value: Any, objects: Numbers) -> Plain:
     """The data of a value: a constant by its contents, anything else by its number."""
     kind = type(value)
+    if kind is int and value in objects.addresses:
+        raise NotPlain("an address")
     if kind is int and value.bit_length() > _LONG:  # Python may refuse to write it in decimal digits
         return ["long", hex(value)]
     if kind in SELF_EVIDENT:
@@ -112,6 +124,16 @@ def plain(value: Any, objects: Numbers) -> Plain:
     return [OBJECT, objects.number_of(value)] if form is None else [kind.__name__, *form[0](value, objects)]
 
 
+def plain_key(value: Any, objects: Numbers) -> Plain:
+    """The data of what is looked up, or of a constant of the code. `id(x)` is another number in each process.
+
+    Nothing can follow from that number but what is found: a guard on it has no plain form.
+    """
+    if type(value) is int and value in objects.addresses:
+        return [ADDRESS, objects.number_of_key(objects.addresses[value])]
+    return plain(value, objects)
+
+
 def real(data: Plain, objects: Objects) -> Any:
     """The value of the data. What is no such data raises an error of some kind."""
     if type(data) is not list:
@@ -119,6 +141,8 @@ def real(data: Plain, objects: Objects) -> Any:
             raise TypeError(f"no plain value: {data!r}")
         return data
     word, *parts = data
+    if word == ADDRESS:
+        return id(objects[parts[0]])
     return objects[parts[0]] if word == OBJECT else _BY_WORD[word][1](parts, objects)
 
 

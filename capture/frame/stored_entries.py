@@ -38,7 +38,7 @@ from capture.stored.entries import (
     still_skipped,
     to_data,
 )
-from capture.stored.objects import TENSORS, Changed, Ways
+from capture.stored.objects import TENSORS, Changed, Ways, is_found_by_identity
 from capture.stored.store import Shelf, shelf_of
 from capture.variables.core.granted import Granted
 from codegen.stored.compile_graph import captured_data, key_of
@@ -262,17 +262,17 @@ def _parts_of(frame: Any, capture: Capture, entry: Any) -> Parts:
         writes=output.inputs.are_written(),
         places=capture.places,
         function_modes=len(function_modes.at_entry()),
-        tensors=_places_of_tensors(output),
+        places_of_objects=_places_of_objects(output),
         operations=output.operation_count(),
         break_id=None if capture.reason is None else capture.reason.id,
         unbacked=output.unbacked.around(marker) is not marker,  # type: ignore[arg-type]
     )
 
 
-def _places_of_tensors(output: OutputGraph) -> Ways:
+def _places_of_objects(output: OutputGraph) -> Ways:
     known = output.objects.with_variables()
     return {
         id(value): (value, variable.source)
         for value, variable in known
-        if type(value) in TENSORS and variable.source is not None
+        if variable.source is not None and (type(value) in TENSORS or is_found_by_identity(value))
     }

@@ -81,6 +81,8 @@ class Learned(Protocol):
 
     def note(self, code: CodeType, kind: Kind) -> None: ...
 
+    def is_kept(self) -> bool: ...
+
 
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
@@ -131,16 +133,21 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
         first_ns=FIRST_NS,
         judge=functools.partial(judge, learned=learned),
         glance=converter.glance,
-        foresee=will_save,
+        foresee=functools.partial(will_save, learned=learned),
     )
 
 
-def will_save() -> float | None:
+def will_save(learned: Learned | None = None) -> float | None:
     """What a capture of the frame that begins now would save, as a multiple of what it has taken so far.
     None: nobody knows.
+
+    Where entries stay on disk, a second run of the program counts, which has them from its first frame on.
     """
     times = foresight.yet_to_come(sys._getframe().f_back)
-    return None if times is None else gains.expected() * times
+    if times is None:
+        return None
+    runs_again = learned is not None and learned.is_kept()
+    return gains.expected() * (times + (times + 1 if runs_again else 0))
 
 
 def has_to_pay() -> bool:

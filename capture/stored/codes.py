@@ -21,7 +21,7 @@ from capture.bytecode import resume
 from capture.bytecode.eager_twin import eager_twin
 from capture.bytecode.emit import Box
 from capture.stored.objects import Changed, FoundObjects, ObjectTable
-from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, real
+from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, plain_key, real
 
 #: fields of a code object, in the order in which `types.CodeType` takes them
 _FIELDS = (
@@ -34,7 +34,7 @@ _OWN = ("co_consts", "co_filename")  # not taken from the data
 
 def written_value(value: Any, table: ObjectTable) -> Plain:
     """A constant by its contents; an object, even a list, is this very object."""
-    return plain(value, table) if is_plain_constant(value) else ["object", table.number_of(value)]
+    return plain_key(value, table) if is_plain_constant(value) else ["object", table.number_of(value)]
 
 
 class CodeWriter:

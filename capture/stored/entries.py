@@ -61,7 +61,7 @@ class Parts:
     places: Sequence[Any] = ()  # of the program, for each node of the graph
     function_modes: int = 0
     unbacked: bool = False
-    tensors: Ways = field(default_factory=dict)
+    places_of_objects: Ways = field(default_factory=dict)
     operations: int = 0  # of the graph
     break_id: str | None = None  # the reason why the graph ends before the frame does
 
@@ -71,7 +71,7 @@ class Parts:
 
 def to_data(entry: Any, parts: Parts) -> dict[str, Plain]:
     """Raises NotPlain."""
-    table = ObjectTable(_ways(parts.guards), parts.tensors)
+    table = ObjectTable(_ways(parts.guards), parts.places_of_objects, parts.granted.addresses)
     try:
         return _data(entry, parts, table)
     finally:

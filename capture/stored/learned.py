@@ -132,6 +132,10 @@ class Learned:
                 rows.spent[row] = min(MOST_NOTED, rows.spent.pop(row, 0) + ns)
         self._put(rows)
 
+    def is_kept(self) -> bool:
+        """Whether the next run of the program has what this one captures."""
+        return is_used(self._settings) and kernel_store() is not None
+
     def forget(self) -> None:
         """The next question reads the file again."""
         self._rows = None

@@ -221,8 +221,27 @@ def _find_tensor(objects: FoundObjects, source: int) -> Any:
     return value
 
 
+def _find_instance(objects: FoundObjects, source: int, cls: int) -> Any:
+    value = objects.at(source)
+    if type(value) is not objects[cls]:
+        raise Changed("an object of another class")
+    return value
+
+
+def is_found_by_identity(value: Any) -> bool:
+    """Whether it is an object, but no class or function, whose class leaves `__hash__` and `__eq__` alone."""
+    kind = type(value)
+    by_identity = (kind.__hash__, kind.__eq__) in _BY_IDENTITY
+    return by_identity and kind not in _KINDS and not issubclass(kind, (type, enum.Enum, *_OPERATORS))
+
+
 CONSTANT = "constant"
 TENSOR = "tensor"
+INSTANCE = "instance"
+#: objects that only their place in the frame tells from others of their kind
+OF_THE_FRAME = (TENSOR, INSTANCE)
+_BY_IDENTITY = tuple((cls.__hash__, cls.__eq__) for cls in (object, torch.nn.Module))
+_OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _COLLECTIONS = (dict, list, set)
 _METHODS = (types.BuiltinFunctionType, types.MethodType)
@@ -235,6 +254,7 @@ _FINDERS: dict[str, Callable[..., Any]] = {
     "method": _find_method,
     CONSTANT: _find_constant,
     TENSOR: _find_tensor,
+    INSTANCE: _find_instance,
 }
 
 
@@ -248,15 +268,22 @@ Ways = Mapping[int, tuple[Any, Source]]
 class ObjectTable:
     """The rows of one entry.
 
-    ways: the places of the frame where guards know an object by identity. tensors: the places of the tensors
-    that the frame has used; a guard may know one as the key of a dict.
+    ways: the places of the frame where guards know an object by identity. places: those of the tensors and
+    objects that the frame has used; a guard may know one as the key of a dict. addresses: `id(x)` -> x, where
+    the frame looked the number up.
     """
 
-    def __init__(self, ways: Ways, tensors: Ways = types.MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        ways: Ways,
+        places: Ways = types.MappingProxyType({}),
+        addresses: Mapping[int, Any] = types.MappingProxyType({}),
+    ) -> None:
+        self.addresses = addresses
         self.rows: list[Plain] = []
         self.writer = Writer(self)
         self._ways = ways
-        self._tensors = tensors
+        self._places = places
         self._numbers: dict[int, int] = {}
         self._held: list[Any] = []  # keeps the ids valid
 
@@ -265,7 +292,7 @@ class ObjectTable:
 
     def forget(self) -> None:
         """Hold no object any more. (The table and its writer hold each other.)"""
-        self._held, self._ways, self._tensors = [], {}, {}
+        self._held, self._ways, self._places, self.addresses = [], {}, {}, {}
 
     def number_in_guard(self, value: Any) -> int:
         """The number of an object of which a guard asks nothing but whether it is this one. For a tensor, the
@@ -273,15 +300,22 @@ class ObjectTable:
         """
         if is_plain_constant(value):
             return self._numbered(value, lambda: self._constant_row(value))
-        way = self._tensors.get(id(value))
-        return (
-            self.number_of(value) if way is None else self._numbered(value, lambda: self._tensor_row(way[1]))
-        )
+        if type(value) in TENSORS or id(value) in self.addresses:
+            return self.number_of_key(value)
+        return self.number_of(value)
+
+    def number_of_key(self, value: Any) -> int:
+        """The number of an object that is looked up by identity. Its place is enough, and its class."""
+        way = self._places.get(id(value))
+        if way is None:
+            return self.number_of(value)
+        row = self._tensor_row if type(value) in TENSORS else self._instance_row
+        return self._numbered(value, lambda: row(*way))
 
     def number_of(self, value: Any) -> int:
         number = self._numbered(value, lambda: self._row(value))
-        if self.rows[number][0] == TENSOR:
-            raise NotPlain("a tensor as a constant")
+        if self.rows[number][0] in OF_THE_FRAME:
+            raise NotPlain(f"a {self.rows[number][0]} as a constant")
         return number
 
     def _numbered(self, value: Any, row: Callable[[], list[Plain]]) -> int:
@@ -301,8 +335,11 @@ class ObjectTable:
             raise NotPlain("a constant that is known by identity")
         return [CONSTANT, self.writer.source(way[1]), plain(value, self)]
 
-    def _tensor_row(self, source: Source) -> list[Plain]:
+    def _tensor_row(self, value: Any, source: Source) -> list[Plain]:
         return [TENSOR, self.writer.source(source)]
+
+    def _instance_row(self, value: Any, source: Source) -> list[Plain]:
+        return [INSTANCE, self.writer.source(source), self.number_of(type(value))]
 
     def _row(self, value: Any) -> list[Plain]:
         if issubclass(type(value), _COLLECTIONS):
@@ -310,7 +347,7 @@ class ObjectTable:
             if row is None:
                 raise NotPlain(f"a {type(value).__name__}")
             return row
-        if isinstance(value, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        if isinstance(value, _OPERATORS):
             return _operator_row(self, value)
         if isinstance_raw(value, enum.Enum):
             return _member_row(self, value)

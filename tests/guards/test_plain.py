@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,7 +26,8 @@ class Numbered:
         self.held.append(value)
         return len(self.held) - 1
 
-    number_in_guard = number_of
+    number_in_guard = number_of_key = number_of
+    addresses: ClassVar[dict[int, Any]] = {}
 
     def __getitem__(self, number: int) -> Any:
         return self.held[number]

@@ -20,6 +20,7 @@ class Granted:
         self.objects: dict[int, Any] = {}
         self.classes: dict[int, type] = {}  # by id: a metaclass may have its own hash
         self.inlined: dict[int, Any] = {}  # functions
+        self.addresses: dict[int, Any] = {}  # `id(x)` that was looked up among numbers -> x
         self.facts: list[tuple[Any, tuple[Any, ...], Any]] = []  # function, arguments, result
         self.here_alone: str | None = None  # why the capture holds in this process alone
 
@@ -40,7 +41,7 @@ class Granted:
 
     def release(self) -> None:
         """Hold none of the program's objects any more."""
-        self.objects, self.classes, self.inlined, self.facts = {}, {}, {}, []
+        self.objects, self.classes, self.inlined, self.addresses, self.facts = {}, {}, {}, {}, []
 
     def taken_over(self) -> Granted:
         """All of it, in a new record. This one is empty then."""

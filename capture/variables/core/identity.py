@@ -6,8 +6,8 @@ Out: a variable that equals another `id` of the same object.
     seen = {id(x): y}; seen.get(id(x))    ->   the hash key is the variable of x
 
 Bytecode calls `id` if the number leaves the frame. The value of the number matters if the program looks it
-up among numbers that existed before the frame. Then `as_constant` gives it, with an identity guard on the
-object.
+up among numbers that existed before the frame. Then `as_key` gives it, with an identity guard on the object;
+`as_constant` does for all other uses, which hold in this process alone.
 """
 
 from __future__ import annotations
@@ -34,11 +34,19 @@ class IdentityVariable(Variable):
 
     def as_constant(self) -> int:
         """The number, if the object existed before the frame. Raises NotConstant."""
+        number = self.as_key()
+        if number is None:
+            raise NotConstant(self)
+        granted().only_here("an address")
+        return number
+
+    def as_key(self) -> int | None:
+        """The number, for nothing but to be looked up; None if the object did not exist before the frame."""
         real = self.tx.output.objects.object_of(self.owner)
         if real is None:
-            raise NotConstant(self)
+            return None
         self.tx.output.guarding.identity(self.owner, real)
-        granted().only_here("an address")
+        granted().addresses[id(real)] = real
         return id(real)
 
     def python_type(self) -> type:

@@ -282,10 +282,11 @@ def objects_named(key: Any) -> Iterator[Variable]:
 
 def _new_key(tx: Interpreter, variable: Variable, among: Collection[Any]) -> Any:
     variable = tx.output.objects.resolve(variable)
-    if isinstance(variable, IdentityVariable) and not (
-        any(isinstance(key, int) for key in among) and variable.is_constant()
-    ):
-        return IdentityKey(variable)
+    if isinstance(variable, IdentityVariable):
+        number = variable.as_key() if any(isinstance(key, int) for key in among) else None
+        if number is None:
+            return IdentityKey(variable)
+        variable = ConstantVariable(number)
     plain = plain_operand(variable, "__hash__", "__eq__")
     if plain.python_type().__hash__ is not None:
         variable = plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import types
 
 import _capture
 import pytest
@@ -213,6 +214,15 @@ def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
     assert gains.expected() == pytest.approx((gains.TRIALS * (gains.GAIN + 0.8)) / (2 * gains.TRIALS + 100))
     capture.reset()
     assert gains.expected() == gains.GAIN
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_another_run_counts_where_entries_stay(monkeypatch, kept):
+    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: 3.0)
+    learned = types.SimpleNamespace(is_kept=lambda: kept)
+    assert patience.will_save(learned) == pytest.approx(gains.GAIN * (3 + 4 if kept else 3))
+    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: None)
+    assert patience.will_save(learned) is None
 
 
 def test_both_the_mean_and_the_least_time_have_to_be_worse():
