@@ -41,7 +41,9 @@ class Replay:
         value = base
         for view in self.views:
             if view is None:
-                value = value.detach() if self.detach else torch.ops.aten.alias(value)
+                value = (
+                    torch.ops.aten.alias(value) if value.requires_grad and not self.detach else value.detach()
+                )
             else:
                 made = view.func(value, *view.args, **view.kwargs)
                 value = made if view.index is None else made[view.index]

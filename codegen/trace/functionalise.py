@@ -76,6 +76,11 @@ class Tracked:
         """The tensor that the memory was made for."""
         return self if self.parent is None else self.parent.root
 
+    @property
+    def base(self) -> Tracked:
+        """The tensor that autograd takes for the base: the root, or the last one that was detached."""
+        return self if self.parent is None or self.view is None else self.parent.base
+
 
 Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
 

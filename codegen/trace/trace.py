@@ -26,6 +26,7 @@ from codegen.trace.functionalise import Tracked
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.nodes import as_argument, drop_unused
 from codegen.trace.recorder import Recorder
+from codegen.trace.view_kinds import view_kinds
 
 aten = torch.ops.aten
 
@@ -139,25 +140,10 @@ class Trace:
 
     def views(self) -> bytes | None:
         """What each output is in eager, for `views` of a compiled graph; None where all are no views."""
-        kinds = bytes(map(self.kind_of, self.outputs))
-        return kinds if any(kinds) else None
-
-    def kind_of(self, value: Any) -> int:
-        """0: no view; 1: a view; 2: detached, on the same memory; 3: one of the views that one call made, or
-        a view of such a one.
-        """
-        tracked = self.recorder.find(value) if isinstance(value, torch.Tensor) else None
-        if tracked is None or tracked.parent is None:
-            return 0
-        last, several = tracked, False
-        while tracked.parent is not None:
-            if tracked.view is None:
-                return 2
-            several |= tracked.view.index is not None
-            tracked = tracked.parent
-        if not last.with_grad:
-            return 0
-        return 3 if several else 1
+        find = self.recorder.find
+        return view_kinds(
+            [find(value) if isinstance(value, torch.Tensor) else None for value in self.outputs]
+        )
 
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
         """Closes the graph with these outputs (nodes, numbers, None) and drops unused nodes."""

@@ -78,8 +78,34 @@ def detached_before_its_base(x: torch.Tensor) -> Any:
     return y.detach(), y
 
 
+def parts_of_a_detached_result(x: torch.Tensor) -> Any:
+    y = x.new_ones(4, 4).mul(2).detach()
+    return y[0], y[0:2]
+
+
+def part_of_a_detached_base(x: torch.Tensor) -> Any:
+    y = x.new_ones(4, 4).mul(2).detach()
+    return y[0], y
+
+
+def view_behind_a_hidden_write(x: torch.Tensor) -> Any:
+    y = x.new_ones(16)
+    v = y.view(4, 4)
+    v.data[1, 1] = 7
+    return v, y
+
+
+def detached_beside_a_detached_input(x: torch.Tensor) -> Any:
+    y = x.detach().clone()
+    return y[1], y, y.detach(), x.detach()
+
+
 PROGRAMS = [
     part_of_zeros,
+    parts_of_a_detached_result,
+    part_of_a_detached_base,
+    view_behind_a_hidden_write,
+    detached_beside_a_detached_input,
     part_of_a_copy_of_numbers,
     part_of_zeros_beside_a_gradient,
     view_before_its_base,
