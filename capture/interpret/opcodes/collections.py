@@ -105,7 +105,7 @@ def _map_add(tx: Translator, instruction: Instruction) -> None:
 @opcode("LIST_EXTEND")
 def _list_extend(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
-    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
         raise raise_new(TypeError, f"Value after * must be an iterable, not {value.python_type().__name__}")
     items = value.iterate(tx).unpack(tx)
     _target(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
@@ -166,7 +166,7 @@ def full_name(tx: Translator, function: Variable) -> str:
 
 def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
     """The items of an iterable. Like Python, this takes at most `wanted` + 1 items of an iterator."""
-    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
         raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
     iterator = value.iterate(tx) if not hasattr(value, "items") else value
     if wanted is None or not isinstance(iterator, IteratorVariable):
