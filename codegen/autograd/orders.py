@@ -23,7 +23,8 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
-from codegen.autograd.partial_backward import CompiledPartials, set_of
+from codegen.autograd.partial_arguments import set_of
+from codegen.autograd.partial_backward import CompiledPartials
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
 from codegen.kernel.records import dataclass

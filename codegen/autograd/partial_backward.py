@@ -7,7 +7,7 @@ Out: `Tangents`: for each node, the tangents that it is computed from. `Partial`
 
     a, b = torch.var_mean(x);  a.backward()     one node of autograd's graph, and one of its two gradients
 
-A set of values is an int with one bit for each: the first is 1, the second is 2.
+`partial_arguments` says what such a backward takes of the arguments of the whole one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ try:
 except ImportError:
     _capture = None
 
+from codegen.autograd.partial_arguments import Have, PartialArguments
 from codegen.kernel.fx_graph import Graph
 from codegen.kernel.watching import unwatched
 from codegen.launch.compiled import CompiledGraph
 from codegen.trace.nodes import drop_unused
-
-Have = tuple[int, int]  # the saved values that are there, and the tangents
 
 MOST_COMPILED = 8  # sets of values for which the backward of one segment is compiled
 
@@ -54,9 +53,8 @@ class Tangents:
 class Partial:
     """The backward for the saved values and tangents in `have`.
 
-    `graph` takes the saved values at the positions `saved`, the sent tangents, and zeros like each of
-    `zeros`. Steps need zeros where they combine a sent tangent with a missing one, and are not plain
-    additions.
+    `graph` takes `arguments`. Steps need zeros where they combine a sent tangent with a missing one, and are
+    not plain additions.
     """
 
     def __init__(self, tangents: Tangents, have: Have) -> None:
@@ -81,11 +79,12 @@ class Partial:
         results: Any = source.output_node().args[0]
         graph.output(tuple(None if item is None or self.is_out(item) else copies[item] for item in results))
         drop_unused(graph)
-        self.saved = [place for place, node in enumerate(tangents.saved) if copies[node].users]
+        used = [place for place, node in enumerate(tangents.saved) if copies[node].users]
         for node in tangents.saved:
             if not copies[node].users:
                 graph.erase_node(copies[node])
-        self.zeros = [node.meta["val"] for node in zeros]
+        values = [node.meta["val"] for node in zeros]
+        self.arguments = PartialArguments(used, [(v.shape, v.stride(), v.dtype) for v in values])
 
     def is_step(self, node: fx.Node) -> bool:
         return node.op in ("call_function", "get_attr") and not self.is_out(node)
@@ -104,19 +103,6 @@ class Partial:
         like, result = value.meta["val"], node.meta["val"]
         same = like.shape == result.shape and like.dtype == result.dtype and like.stride() == result.stride()
         return value if same else None
-
-    def arguments(
-        self,
-        saved: Sequence[Any],
-        tangents: Sequence[Any],
-        in_numbers: Callable[[Sequence[Any]], Sequence[int]] = tuple,
-    ) -> list[Any]:
-        """`saved`, `tangents`: all arguments of the whole backward; None for those that are not needed.
-        `in_numbers` gives sizes or strides without symbols.
-        """
-        layouts = [(in_numbers(z.shape), in_numbers(z.stride()), z.dtype) for z in self.zeros]
-        zeros = (torch.empty_strided(*layout, dtype=dtype).zero_() for *layout, dtype in layouts)
-        return [*(saved[place] for place in self.saved), *(t for t in tangents if t is not None), *zeros]
 
 
 class Partials:
@@ -137,13 +123,19 @@ class Partials:
         self.lock = threading.Lock()
         self.graphs: dict[Have, Partial] = {}
         self.compiled: dict[Have, CompiledGraph] = {}
+        #: is called when one has been compiled
+        self.on_compiled: Callable[[], None] = lambda: None
 
     def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         return self.run_by_calls(have, saved, tangents)
 
     def run_by_calls(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         partial = self.of(have)
-        return self.by_calls(partial.graph, partial.arguments(saved, tangents))
+        return self.by_calls(partial.graph, partial.arguments.of(saved, tangents))
+
+    def by_operators(self, have: Have, given: Sequence[Any]) -> tuple[Any, ...]:
+        """As `run_by_calls`, with the arguments of the compiled backward."""
+        return self.by_calls(self.of(have).graph, given)
 
     def of(self, have: Have) -> Partial:
         with self.lock:
@@ -168,7 +160,7 @@ class CompiledPartials(Partials):
 
     def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         partial = self.of(have)
-        given = partial.arguments(saved, tangents)
+        given = partial.arguments.of(saved, tangents)
         graph = self.compiled_of(have, partial)
         if graph is None or not all(map(_capture.is_plain, given)):
             return self.by_calls(partial.graph, given)
@@ -180,9 +172,5 @@ class CompiledPartials(Partials):
         with self.lock:
             if have not in self.compiled and len(self.compiled) < MOST_COMPILED:
                 self.compiled[have] = self.make(partial.graph)
+                self.on_compiled()
             return self.compiled.get(have)
-
-
-def set_of(values: Sequence[Any]) -> int:
-    """The set of the values that are there."""
-    return sum(1 << number for number, value in enumerate(values) if value is not None)

@@ -24,7 +24,8 @@ except ImportError:
 
 from codegen.autograd.derivatives import DerivativeRecipe, backward_for
 from codegen.autograd.orders import NextOrder, call_by_call, zeros_for
-from codegen.autograd.partial_backward import CompiledPartials, Have, Partials, set_of
+from codegen.autograd.partial_arguments import Have, set_of
+from codegen.autograd.partial_backward import CompiledPartials, Partials
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.training import native_segment
 from codegen.kernel.watching import not_for_torch_compile
@@ -50,8 +51,9 @@ class SegmentBackward:
         self.lock = threading.Lock()
         #: the strides of the tangents that `native.backward` was compiled for
         self.strides: list[tuple[int, ...]] = []
-        #: is called when `native.backward` has been compiled
+        #: is called when `native.backward` or one of `partials` has been compiled
         self.on_compiled: Callable[[SegmentBackward], None] = lambda segment: None
+        self.partials.on_compiled = lambda: self.on_compiled(self)
         self.have_all: Have = (1 << len(part.needed_by)) - 1, (1 << len(part.slots)) - 1
         self.apart = saved_apart(part, later)
         self.native = native_segment(self)

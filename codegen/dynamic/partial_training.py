@@ -21,7 +21,8 @@ import torch
 from torch import fx
 
 from codegen.autograd.orders import call_by_call
-from codegen.autograd.partial_backward import MOST_COMPILED, Have, Partial, Partials, Tangents
+from codegen.autograd.partial_arguments import Have
+from codegen.autograd.partial_backward import MOST_COMPILED, Partial, Partials, Tangents
 from codegen.dynamic.in_numbers import all_in_numbers
 from codegen.dynamic.plans import Plans
 from codegen.dynamic.symbolic_graph import Closed
@@ -92,7 +93,7 @@ class SizedPartials(Partials):
         graph = None if found is None else self.graph_of(have, found[1])
         if found is None or graph is None:
             return self.run_by_calls(have, saved, tangents)
-        given = found[0].arguments(saved, tangents, self.in_numbers)
+        given = found[0].arguments.of(saved, tangents, self.in_numbers)
         if not all(map(_capture.is_plain, given)):
             return self.run_by_calls(have, saved, tangents)
         try:

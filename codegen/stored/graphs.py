@@ -29,7 +29,7 @@ from codegen.stored.names import Malformed, NotStored
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.sizes import KeptSizes, StoredSizes, sizes_data
 from codegen.stored.state import restored
-from codegen.stored.training import backward_data, training_data, training_of, views_data, views_of
+from codegen.stored.training import added_data, training_data, training_of, views_data, views_of
 from codegen.stored.values import Reader, Writer
 from codegen.trace import autocast
 
@@ -194,9 +194,9 @@ KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
 
 
 def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any) -> bytes | None:
-    """The data with the backward of a segment, which has been compiled meanwhile.
+    """The data with what a segment has compiled of its backward meanwhile.
 
-    None where it is not stored. Raises Malformed.
+    None where that is nothing new, or not stored. Raises Malformed.
     """
     content, blobs = container.unpack(data)
     writer = Writer()
@@ -205,13 +205,15 @@ def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any)
         kind, graph = content["graph"]
         while kind != "training":
             kind, graph = graph
-        graph["segments"][number]["backward"] = backward_data(segment, writer, store)
+        known = graph["segments"][number]
+        added = added_data(known, segment, writer, store)
+        known.update(added)
     except DAMAGES as error:
         raise Malformed(f"the graph is damaged: {type(error).__name__}: {error}") from error
     except NotStored as reason:
         log.debug("a compiled backward is not kept for the next process: %s", reason)
         return None
-    return container.pack(content, writer.blobs)
+    return container.pack(content, writer.blobs) if added else None
 
 
 def captured_of(data: bytes) -> Any:

@@ -258,7 +258,7 @@ class StoredTraining:
 
     def _in_numbers(self, data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
         tangents = [[[number(n, sizes) for n in shape], dtype] for shape, dtype in data["tangents"]]
-        return {**data, "tangents": tangents, "backward": None}
+        return {**data, "tangents": tangents, "backward": None, "partials": []}
 
 
 class SizedSegment(StoredSegment):
@@ -268,7 +268,6 @@ class SizedSegment(StoredSegment):
         self, place: int, data: dict[str, Any], reader: Reader, whole: Backward, backward: Any
     ) -> None:
         super().__init__(place, data, reader, whole)
-        self.is_stored = True
         backward.fallback = self.after_failed_check
         self.native.backward = backward
 

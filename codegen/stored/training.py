@@ -6,8 +6,9 @@ Out: plain data, and a `TrainingGraph` whose segments are `StoredSegment`s.
     {"forward": plan, "outputs": [...], "segments": [{"slots": ..., "edges": ..., "backward": plan or None}]}
 
 A backward is compiled when it is first needed; then it is added to the stored graph (`add_backward`). It
-serves tangents of the strides that it was compiled for. All else needs the graph itself: other strides,
-missing tangents, gradients of gradients. Then the module is traced again, and `SegmentBackward` takes over.
+serves tangents of the strides that it was compiled for. So are the backwards for some of the gradients
+(codegen/stored/partials.py). All else needs the graph itself: other strides, gradients of gradients. Then the
+module is traced again, and `SegmentBackward` takes over.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
+from codegen.autograd.partial_arguments import Have, set_of
 from codegen.autograd.replay import Replay
 from codegen.autograd.training import TrainingGraph, ViewsGraph, native_segment
 from codegen.kernel.records import dataclass
 from codegen.launch.compiled import CompiledGraph, refuse
 from codegen.stored.names import NotStored
+from codegen.stored.partials import StoredPartials, partials_data
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.values import Reader, Writer
 from codegen.trace.functionalise import ViewCall
@@ -86,6 +89,7 @@ class StoredSegment:
         self.whole = whole
         lists = data["slots"], data["edges"], data["saved_inputs"], data["saved_results"]
         self.part = Part(*lists, [int(edges, 16) for edges in data["needed_by"]])
+        self.have_all: Have = (1 << len(self.part.needed_by)) - 1, (1 << len(self.part.slots)) - 1
         self.apart: list[bool] = data["apart"]
         self.tangents = [(torch.Size(shape), reader.read(dtype)) for shape, dtype in data["tangents"]]
         self.stand_ins = [
@@ -95,50 +99,67 @@ class StoredSegment:
         #: the strides that the stored backward was compiled for, and how it is made; None: it has been made
         self.strides: list[tuple[int, ...]] = []
         self.backward: Callable[[], CompiledGraph] | None = None
-        self.is_stored = data["backward"] is not None
-        if self.is_stored:
+        if data["backward"] is not None:
             strides, plan = data["backward"]
             self.strides = [tuple(each) for each in strides]
             self.backward = functools.partial(plan_of, plan, reader, self.after_failed_check)
+        self.partials = StoredPartials(data["partials"], reader, self.after_failed_partial)
         self.on_compiled: Callable[[Any], None] = lambda segment: None
         self.native = native_segment(self)
 
     def run(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
-        ordinary = all(tangent is not None and _capture.is_plain(tangent) for tangent in tangents)
-        ordinary = ordinary and all(value is not None for value in saved)
-        if self.native.backward is None and self.backward is not None and ordinary and self.fits(tangents):
+        have = set_of(saved), set_of(tangents)
+        whole = have == self.have_all and all(map(_capture.is_plain, tangents))
+        if self.native.backward is None and self.backward is not None and whole and self.fits(tangents):
             self.native.backward, self.backward = self.backward(), None
-        if self.native.backward is not None and ordinary and not torch.is_grad_enabled():
-            grads: tuple[Any, ...] = self.native.backward(*saved, *tangents)
-            return grads
+        grads: tuple[Any, ...] | None = None
+        if not torch.is_grad_enabled():
+            if self.native.backward is not None and whole:
+                grads = self.native.backward(*saved, *tangents)
+            elif self.expects(tangents):
+                grads = self.partials.run(have, saved, tangents)
+        return self.run_anew(saved, tangents, edges) if grads is None else grads
+
+    def run_anew(
+        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> tuple[Any, ...]:
         segment = self.whole.segments[self.number]
-        if self.native.backward is None:
-            segment.on_compiled = self.take
-        elif segment.native.backward is None:
+        segment.on_compiled = self.take
+        if segment.native.backward is None and self.native.backward is not None:
             segment.native.backward = self.native.backward
         return segment.run(saved, tangents, edges)
 
     def take(self, segment: SegmentBackward) -> None:
-        """The backward has been compiled."""
-        self.native.backward = segment.native.backward
-        if not self.is_stored:
-            self.on_compiled(segment)
+        """The backward, or one for some of the gradients, has been compiled."""
+        if segment.native.backward is not None:
+            self.native.backward = segment.native.backward
+        self.on_compiled(segment)
 
     def fits(self, tangents: Sequence[torch.Tensor]) -> bool:
         """Whether the stored backward was compiled for tangents like these."""
+        return self.expects(tangents) and all(
+            tangent.stride() == strides for tangent, strides in zip(tangents, self.strides, strict=True)
+        )
+
+    def expects(self, tangents: Sequence[torch.Tensor | None]) -> bool:
+        """Whether the tangents that are there have the sizes and types of the results."""
         return all(
-            (tangent.shape, tangent.dtype) == expected and tangent.stride() == strides
-            for tangent, expected, strides in zip(tangents, self.tangents, self.strides, strict=True)
+            tangent is None or (tangent.shape, tangent.dtype) == expected
+            for tangent, expected in zip(tangents, self.tangents, strict=True)
         )
 
     def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
         """The operator raises its own error."""
         return self.whole.segments[self.number].by_operators(*args)
 
+    def after_failed_partial(self, have: Have, *given: Any) -> tuple[Any, ...]:
+        return self.whole.segments[self.number].partials.by_operators(have, given)
+
     def compiled(self) -> list[CompiledGraph]:
-        return [] if self.native.backward is None else [self.native.backward]
+        whole = [] if self.native.backward is None else [self.native.backward]
+        return [*whole, *self.partials.read.values()]
 
 
 # --- to data ----------------------------------------------------------------------------------------------
@@ -188,7 +209,17 @@ def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
         "apart": list(segment.apart),
         "tangents": [[list(shape), writer.write(dtype)] for shape, dtype in layouts],
         "backward": None if backward is None else backward_data(segment, writer, store),
+        "partials": partials_data(segment.partials, [], writer, store),
     }
+
+
+def added_data(data: dict[str, Any], segment: SegmentBackward, writer: Writer, store: Any) -> dict[str, Any]:
+    """What the segment has compiled since its data were written. Raises NotStored."""
+    added: dict[str, Any] = {}
+    if data["backward"] is None and type(segment.native.backward) is CompiledGraph:
+        added["backward"] = backward_data(segment, writer, store)
+    partials = partials_data(segment.partials, data["partials"], writer, store)
+    return added if partials == data["partials"] else {**added, "partials": partials}
 
 
 def backward_data(segment: SegmentBackward, writer: Writer, store: Any) -> list[Any]:
