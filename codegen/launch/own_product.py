@@ -59,13 +59,13 @@ class State:
     """Of this process.
 
     `wanted`: a plan has products. `tried`: it is known whether the function is used. `code`: what holds its
-    machine code, if it is; `file`: the object file, `kept`: the store has it.
+    machine code, if it is; `file` gives the object file, which only a store needs; `kept`: the store has it.
     """
 
     wanted: bool = False
     tried: bool = False
     code: Any = None
-    file: bytes = b""
+    file: Callable[[], bytes] = bytes
     kept: bool = False
 
 
@@ -105,7 +105,7 @@ def keep(store: Store, version: str) -> None:
     """Put the object file into the store, for processes without a compiler."""
     if state.code is not None and not state.kept:
         state.kept = True
-        store.put(parts_of(version), state.file)
+        store.put(parts_of(version), state.file())
 
 
 def parts_of(version: str) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) ->
         reason = "does not give the bits of BLAS" if differs else "is slower than BLAS"
         log.debug("the generated matrix product is not used: it %s at %s", reason, differs or slower)
         return
-    state.code, state.file = code, file()
+    state.code, state.file = code, file
     _capture.set_own_product(*map(address, SYMBOLS), *LEAST)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from codegen.compile_fx import compile_fx
-from codegen.launch import own_product
+from codegen.launch import jit, own_product
 from codegen.launch.jit import compile_text
 from codegen.llvm.dense.open_product import FORM, LEAST, emit_open_product
 from codegen.llvm.emit import module_of
@@ -260,3 +260,23 @@ def test_a_later_process_takes_the_object_file(
     assert own_product.state.code is not None
     x, y = randn(20, 30), randn(30, 40)
     torch.testing.assert_close(compiled(mm, x, y)(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
+
+
+def test_without_a_store_the_function_is_compiled_once(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a store needs the object file of machine code that is there already."""
+    compiled_texts = []
+    compile_object = jit._object_file
+
+    def counted(text: str, target: Target, store: Any) -> bytes:
+        compiled_texts.append(text)
+        return compile_object(text, target, store)
+
+    monkeypatch.setattr(jit, "_object_file", counted)
+    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
+    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
+    own_product.use()
+    assert own_product.state.code is not None
+    assert len(compiled_texts) == 1
+    store = Store()
+    own_product.keep(store, "1")
+    assert list(store) == [own_product.parts_of("1")]
