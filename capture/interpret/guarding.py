@@ -21,7 +21,7 @@ from guards import conditions
 from guards.guard import Guard
 from guards.kinds.attributes import ClassLacksGuard, NoAttributeGuard
 from guards.kinds.constants import ConstantGuard
-from guards.kinds.containers import DictContainsGuard, DictKeysGuard
+from guards.kinds.containers import DictContainsGuard, DictKeysGuard, LengthGuard
 from guards.kinds.identity import DistinctObjectsGuard, IdentityGuard, SameObjectGuard
 from guards.kinds.sizes import ShapeGuard
 from guards.kinds.state import GlobalStateGuard
@@ -72,6 +72,7 @@ class Guarding:
         self._compared: dict[tuple[int, type], tuple[Collection[Any], int]] = {}
         self._hashed: dict[type, dict[Source, None]] = {}  # the places of objects that are keys, by class
         self._class_entries: dict[tuple[int, str], type] = {}  # those with a guard; keeps the classes alive
+        self._hooks: dict[tuple[str, int, int], Guard] = {}  # by name, dict and length; keeps the dict alive
 
     def forget(self) -> None:
         self._class_entries.clear()
@@ -200,8 +201,10 @@ class Guarding:
         The class belongs to `owner`, or is `owner` itself. One guard for each class is enough, because each
         object has a guard on its class. Classes written in C don't change.
         """
+        if (id(cls), name) in self._class_entries or not cls.__flags__ & HEAP_TYPE:
+            return
         source = self.class_source(owner)
-        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
+        if source is None:
             return
         self._class_entries[id(cls), name] = cls
         found = lookup_type(cls, name)
@@ -212,16 +215,26 @@ class Guarding:
 
     def bases(self, owner: Variable, cls: type) -> None:
         """Guard the bases of a class: the class of `owner`, or `owner` itself."""
-        source = self.class_source(owner)
-        if source is not None and source is owner.source and cls is owner.python_type():
-            source = TypeSource(source)  # `owner` is a class, and `cls` is its metaclass
-        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), "__mro__") in self._class_entries:
+        if (id(cls), "__mro__") in self._class_entries or not cls.__flags__ & HEAP_TYPE:
             return
+        source = self.class_source(owner)
+        if source is None:
+            return
+        if source is owner.source and cls is owner.python_type():
+            source = TypeSource(source)  # `owner` is a class, and `cls` is its metaclass
         self._class_entries[id(cls), "__mro__"] = cls
         bases = cls.__mro__[1:]
         if len(bases) > 1:  # a class whose only base is `object` can't get other bases
             for index, base in enumerate(bases, 1):
                 self.guards.add(IdentityGuard.of(MroItemSource(source, index), base))
+
+    def global_hooks(self, name: str, hooks: dict[Any, Any]) -> None:
+        """Guard the number of hooks of all modules. Each call of a module asks for it."""
+        key = name, id(hooks), len(hooks)
+        guard = self._hooks.get(key)
+        if guard is None:
+            guard = self._hooks[key] = LengthGuard.of(ConstantSource(hooks, name), hooks)
+        self.guards.add(guard)
 
     def state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
         """Guard the result of a built-in function that reads the state of the process. The guard compares it

@@ -89,6 +89,8 @@ def _compared_fields(kind: type[Source]) -> tuple[str, ...]:
 
 
 def _field_identity(value: Any) -> Any:
+    if type(value) is str:  # most fields: the name of an attribute or a key
+        return str, value
     if isinstance(value, (Source, ObjectRef)):
         return value
     return constant_identity(value) if is_constant(value) else ("id", id(value))

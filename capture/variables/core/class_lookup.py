@@ -57,7 +57,7 @@ def lookup_type(cls: type, name: str) -> Any:
 
 
 def is_data_descriptor(value: Any) -> bool:
-    return (
+    return value is not MISSING and (
         lookup_type(type(value), "__set__") is not MISSING
         or lookup_type(type(value), "__delete__") is not MISSING
     )

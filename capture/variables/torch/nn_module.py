@@ -24,7 +24,7 @@ from capture.variables.torch import module_hooks, module_polyfills
 from capture.variables.torch.lazy_module import check_initialized, note_use
 from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.lookup import instance_dict
-from guards.sources import AttrSource, ConstantSource
+from guards.sources import AttrSource
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
@@ -151,7 +151,7 @@ class ModuleVariable(ObjectVariable):
             found = found or bool(hooks)
         for name in GLOBAL_HOOKS:
             hooks = getattr(torch.nn.modules.module, name)
-            tx.output.guards.add(LengthGuard.of(ConstantSource(hooks, name), hooks))
+            tx.output.guarding.global_hooks(name, hooks)
             found = found or bool(hooks)
         if found:
             tx.output.side_effects.check_hooks_known()
