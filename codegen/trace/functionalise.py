@@ -43,6 +43,7 @@ class Memory:
     changes: int = 0
     last_call: object = None  # the last call that wrote to it
     written_with_grad: bool = False  # in grad mode, so that autograd records the write
+    maker: fx.Node | None = None  # the node of the module whose call made it
 
 
 @dataclass(slots=True)

@@ -111,7 +111,7 @@ class Recorder(TorchDispatchMode):
         return node
 
     def track(self, tensor: torch.Tensor, node: fx.Node) -> None:
-        self.tracked[id(tensor)] = Tracked(tensor, node, Memory())
+        self.tracked[id(tensor)] = Tracked(tensor, node, Memory(maker=self.caller))
 
     def find(self, tensor: torch.Tensor) -> Tracked:
         tracked = self.tracked.get(id(tensor))
@@ -328,7 +328,7 @@ class Recorder(TorchDispatchMode):
         origin = None if tracked is None or tracked.view is not None else tracked.parent
         if tracked is None or origin is None or origin.parent is not None or origin.tensor.requires_grad:
             return
-        if self.sources.get(origin.node) is caller:
+        if tracked.memory.maker is caller:
             tracked.node, tracked.parent = self.memories.current(tracked), None
 
     def record_constant(

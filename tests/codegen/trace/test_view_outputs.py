@@ -169,6 +169,20 @@ def test_a_view_of_a_factory_follows_its_base(shape: tuple[int, ...]) -> None:
     assert torch.autograd.grad(result, w)[0] == 32
 
 
+def test_each_write_through_a_detached_input_reaches_it() -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.data.mul_(2).add_(1)
+        detached = y.detach()
+        detached += 1
+        detached *= 3
+        return x + y
+
+    for _ in range(2):
+        x, y = torch.ones(3), torch.ones(3)
+        result = capture.compile(program)(x, y)
+        assert (x.tolist(), y.tolist(), result.tolist()) == ([3.0] * 3, [6.0] * 3, [9.0] * 3)
+
+
 def test_a_detached_result_may_be_detached_in_place() -> None:
     for program in (detached, detached_result, data, detached_view):
         results = capture.compile(program)(torch.ones(4, 4))
