@@ -100,7 +100,20 @@ def detached_beside_a_detached_input(x: torch.Tensor) -> Any:
     return y[1], y, y.detach(), x.detach()
 
 
+def detached_beside_a_part_of_it(x: torch.Tensor) -> Any:
+    y = x * 2
+    d = y.detach()
+    return d[0], y, d
+
+
+def detached_input_beside_a_part_of_it(x: torch.Tensor) -> Any:
+    d = x.detach()
+    return d[0], d, x * 2
+
+
 PROGRAMS = [
+    detached_beside_a_part_of_it,
+    detached_input_beside_a_part_of_it,
     part_of_zeros,
     parts_of_a_detached_result,
     part_of_a_detached_base,
