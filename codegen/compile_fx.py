@@ -37,6 +37,7 @@ from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.kernel.graph_module import GraphModule
 from codegen.kernel.watching import unwatched
+from codegen.kernel.wrapper import GraphWrapper
 from codegen.launch.assembly import assemble
 from codegen.launch.compiled import (
     CompiledGraph,
@@ -272,18 +273,16 @@ def fallback_of(gm: fx.GraphModule, refuses: bool) -> Fallback:
     return autocast.WithAutocast(fallback) if autocast.is_on() else fallback
 
 
-class WithLifted:
+class WithLifted(GraphWrapper):
     """A compiled graph whose module holds tensors; they are its last arguments."""
 
     def __init__(self, graph: CompiledGraph, lifted: list[torch.Tensor]) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.lifted = tuple(lifted)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        return self.graph(*args, *self.lifted)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
+        results: tuple[Any, ...] = self.graph(*args, *self.lifted)
+        return results
 
 
 __all__ = ["compile_fx"]

@@ -27,7 +27,6 @@ from capture.hooks.switch import OFF, switch
 from capture.output.python_code import PythonCode, SourceAssembler
 from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
-from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import clock_reads
 from capture.variables.numbers.random_draws import (
     Draw,
@@ -291,14 +290,9 @@ def fill_cells(tx: Translator, code: PythonCode) -> None:
 
 def replay_state(code: PythonCode, output: OutputGraph) -> None:
     """Set the modes for the code after the graph: grad mode, autocast and so on."""
-    if output.modes.are_as_at_entry():
+    if code.changes_made is None and output.modes.are_as_at_entry():
         return
-    for _ in output.modes.around:  # these modes must not see the calls below
-        code.call_object(torch._C._pop_torch_function_stack, [])
-        code.pop()
-    for function, args in output.modes.changes:
-        code.call_object(function, [ConstantVariable(a) if not hasattr(a, "source") else a for a in args])
-        code.pop()
+    code.change_modes()
     for mode in output.modes.function_modes:
         code.call_object(torch._C._push_on_torch_function_stack, [mode])
         code.pop()

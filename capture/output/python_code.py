@@ -13,9 +13,12 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.bytecode.dialects import Assembler
 from capture.graph.converted_inputs import plain_tensor
 from capture.report.break_reasons import GraphBreak
+from capture.variables.core.constant import ConstantVariable
 from guards.sources import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -69,6 +72,7 @@ class PythonCode(SourceAssembler):
         self._building: set[int] = set()
         self._kept: list[Variable] = []  # keeps the ids in `stored` valid
         self._temporaries = 0
+        self.changes_made: int | None = None  # changes of modes; None as long as the code leaves all alone
         #: iterators that wait for their positions; None as soon as the lists of the program have their items
         self._moves: list[tuple[Variable, int]] | None = []
 
@@ -94,6 +98,27 @@ class PythonCode(SourceAssembler):
         for arg in (*args, *kwargs.values()):
             self.load(arg)
         self.call(len(args) + len(kwargs), tuple(kwargs))
+
+    # --- the modes of the thread ---
+
+    def change_modes(self, until: Variable | None = None) -> None:
+        """Make the changes of the frame that the code has not made yet, in their order.
+
+        `until`: only those from before the frame made this manager, whose making is itself a change.
+        """
+        modes = self.output.modes
+        places = (i for i, (_, args) in enumerate(modes.changes) if args and args[0] is until)
+        end = len(modes.changes) if until is None else next(places)
+        if self.changes_made is None:
+            self.changes_made = 0
+            for _ in modes.around:  # these modes must not see the calls below
+                self.call_object(torch._C._pop_torch_function_stack, [])
+                self.pop()
+        while self.changes_made < end:
+            function, args = modes.changes[self.changes_made]
+            self.changes_made += 1  # first: the arguments may have changes in front of them
+            self.call_object(function, [a if hasattr(a, "source") else ConstantVariable(a) for a in args])
+            self.pop()
 
     # --- values ---
 

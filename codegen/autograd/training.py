@@ -25,6 +25,7 @@ except ImportError:
 
 from codegen.autograd.python_nodes import Segment, nodes_in_python
 from codegen.autograd.replay import Replay
+from codegen.kernel.wrapper import GraphWrapper
 from codegen.launch.compiled import CompiledGraph
 
 
@@ -129,22 +130,13 @@ def write(target: torch.Tensor, result: torch.Tensor) -> None:
         target.copy_(result)
 
 
-class UnderGradMode:
+class UnderGradMode(GraphWrapper):
     """A training graph that is called without grad mode; its module switches the mode on."""
-
-    def __init__(self, graph: TrainingGraph) -> None:
-        self.graph = graph
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         with torch.enable_grad():
-            return self.graph(*args)
-
-    @property
-    def direct_call(self) -> UnderGradMode:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
+            results: tuple[Any, ...] = self.graph(*args)
+            return results
 
 
 class ViewsGraph:

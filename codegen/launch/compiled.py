@@ -19,6 +19,7 @@ from torch import fx
 
 from codegen.kernel import ir
 from codegen.kernel.program import ExternStep, KernelStep, Program, ViewStep
+from codegen.kernel.wrapper import GraphWrapper
 from codegen.launch.direct_calls import callable_of, is_direct
 
 try:
@@ -137,18 +138,13 @@ def refuse(*args: Any) -> tuple[Any, ...]:
     raise _capture.CheckFailed("a check in a kernel failed, or an operator raised")
 
 
-class InInferenceMode:
+class InInferenceMode(GraphWrapper):
     """A compiled graph; each call of it runs in inference mode."""
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         with torch.inference_mode():
-            return self.graph(*args)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
+            results: tuple[Any, ...] = self.graph(*args)
+            return results
 
 
 #: by log of generated code: the attribute that has the text

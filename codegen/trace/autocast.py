@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from codegen.kernel.wrapper import GraphWrapper
+
 TEMPLATES = 8  # most templates of one graph; the newest are kept
 
 
@@ -37,11 +39,8 @@ def switched(on: bool) -> Iterator[None]:
         torch.set_autocast_enabled("cpu", before)
 
 
-class WithoutAutocast:
+class WithoutAutocast(GraphWrapper):
     """A compiled graph; each call of it runs without autocast."""
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         set_enabled = torch.set_autocast_enabled
@@ -51,13 +50,6 @@ class WithoutAutocast:
             return result
         finally:
             set_enabled("cpu", True)
-
-    @property
-    def direct_call(self) -> WithoutAutocast:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.graph, name)
 
 
 class SizedWithoutAutocast:

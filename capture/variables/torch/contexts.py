@@ -101,13 +101,14 @@ class InferenceContextVariable(NativeContextVariable):
         return result
 
     def reconstruct(self, code: PythonCode) -> None:
-        """Makes the manager, without a change of the thread's mode if the frame has left it.
+        """Makes the manager where the frame did, among the other changes: its end brings back what was there.
 
-        A manager of Python may still hold the one that it left.
+        A manager of Python may still hold the one that it left. That one is made without a change.
         """
         if self.is_left:
             code.call_object(left_inference_mode, [ConstantVariable(value) for value in self.args])
         else:
+            code.change_modes(until=self)
             super().reconstruct(code)
 
 

@@ -150,3 +150,15 @@ def test_operators_whose_kernels_are_under_autocast_too(function, enabled):
     expected, found = program(x), capture.compile(program)(x)
     assert found.dtype == expected.dtype
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_inference_mode_under_autocast(requires_grad):
+    def tripled(x):
+        with torch.inference_mode():
+            return x @ x
+
+    x = torch.ones(2, 2, requires_grad=requires_grad)
+    with torch.autocast("cpu"):
+        found = capture.compile(tripled)(x)
+    assert found.is_inference() and found.dtype is torch.bfloat16

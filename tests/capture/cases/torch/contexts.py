@@ -208,3 +208,37 @@ def autocast_without_its_device(x):
 def product_under_autocast_of_cuda(x):
     with torch.autocast("cuda", enabled=not torch.cuda.is_available()):
         return x @ x.t()
+
+
+def modes():
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+@case(1, 1)
+def inference_mode_brings_back_the_grad_mode_before_it(x):
+    seen = []
+    with torch.no_grad():
+        show("no grad")
+    with torch.inference_mode():
+        show("inference")
+    seen.append(modes())
+    with torch.no_grad():
+        with torch.inference_mode():
+            show("inside")
+        seen.append(modes())
+        with torch.enable_grad(), torch.inference_mode():
+            show("grad around")
+        seen.append(modes())
+    return x + 1, seen, modes()
+
+
+@case(None)
+def inference_mode_within_itself(x):
+    seen = []
+    with torch.inference_mode():
+        with torch.enable_grad():
+            with torch.inference_mode():
+                show("inside", modes())
+            seen.append(modes())
+        seen.append(modes())
+    return x + 1, seen, modes()
