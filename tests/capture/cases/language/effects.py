@@ -5,6 +5,8 @@ Also the order of effects across breaks, and state that is restored.
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 
 from tests.capture.cases.registry import case, show
@@ -81,6 +83,27 @@ def same_tensor_twice_read(x, y):
 def out_argument(x, y):
     r = torch.add(x, 1, out=y)
     return r is y, y * 2
+
+
+@case(1, 1, lambda: (torch.ones(3), torch.ones(5)))
+def out_argument_of_another_size(x, y):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        r = torch.add(x, 1, out=y)
+    return r is y, y * 2, y.shape, [str(warning.message)[:75] for warning in found]
+
+
+@case(2, 2, lambda: (torch.ones(2, 3), torch.empty(0)))
+def out_argument_without_elements(x, y):
+    values, _ = torch.max(x, 1, out=(y, torch.empty(0, dtype=torch.long)))
+    return values is y, y * 2
+
+
+@case(1, 3)
+def out_without_elements_made_by_the_frame(x):
+    y = torch.empty(0)
+    torch.add(x, 1, out=y)
+    return y * 2
 
 
 @case(1, 2)

@@ -292,3 +292,9 @@ def whole_sizes_are_one_argument(x):
 def a_size_that_is_an_argument_twice(x):
     shape = x.shape
     return torch.broadcast_to(x, shape).expand(shape) if shape[0] > 100 else x.new_ones(shape)
+
+
+@calls([(tensor(3, 4), tensor(n)) for n in (0, 5, 4, 3)], graphs=None)
+def the_size_of_an_out_tensor(x, y):
+    torch.sum(x, 0, out=y)
+    return y * 2

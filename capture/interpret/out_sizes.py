@@ -1,0 +1,39 @@
+"""Tensors that get the result of a call (`out=`), where they have another size than the result.
+
+In:  a call on fake tensors, before it runs.
+Out: `GraphBreak` in front of the call: Python resizes the tensor, and torch warns.
+
+    torch.add(x, 1, out=o), x: float32[3], o: float32[5]    ->    Python runs the call
+
+A tensor without elements that the graph has made is left: nothing is lost, and torch does not warn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
+
+from capture.report.break_reasons import GraphBreak
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def check_out_sizes(call: Callable[..., Any], args: Any, kwargs: dict[str, Any], given: Any) -> None:
+    """`given`: the node of `out`, or several. The call runs once with empty tensors in their places."""
+    nodes: list[torch.fx.Node] = []
+    torch.fx.node.map_arg(given, lambda node: nodes.append(node) or node)
+    held = [node for node in nodes if isinstance(node.meta["example_value"], FakeTensor)]
+    if not any(_matters(node) for node in held) or len(held) < len(nodes):
+        return
+    empty = {node: node.meta["example_value"].new_empty(0) for node in held}
+    call(*args, **{**kwargs, "out": torch.fx.node.map_arg(given, empty.__getitem__)})
+    for node, result in empty.items():
+        if _matters(node) and result.shape != node.meta["example_value"].shape:
+            raise GraphBreak("mutation", value=f"the size of {node.name}, which is given as `out`,")
+
+
+def _matters(node: torch.fx.Node) -> bool:
+    return node.op == "placeholder" or bool(node.meta["example_value"].numel() != 0)
