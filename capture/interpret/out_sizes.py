@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def check_out_sizes(call: Callable[..., Any], args: Any, kwargs: dict[str, Any], given: Any) -> None:
     """`given`: the node of `out`, or several. The call runs once with empty tensors in their places."""
-    nodes: list[torch.fx.Node] = []
-    torch.fx.node.map_arg(given, lambda node: nodes.append(node) or node)
+    items = given if isinstance(given, (list, tuple)) else (given,)
+    nodes = [item for item in items if isinstance(item, torch.fx.Node)]
     held = [node for node in nodes if isinstance(node.meta["example_value"], FakeTensor)]
     if not any(_matters(node) for node in held) or len(held) < len(nodes):
         return
