@@ -27,7 +27,7 @@ from capture.graph.arguments import are_foreign, as_plain
 from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
 from capture.interpret import node_annotations
-from capture.interpret.out_sizes import check_out_sizes
+from capture.interpret.out_sizes import check_out_sizes, resizes_out
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
 from capture.variables.containers.lists import ListVariable
@@ -153,7 +153,7 @@ class Operations:
             with self.output.fake_mode, self.output.late_errors.watching(), _dispatcher(env):
                 form = _fake_form(target, env) if kind != "call_method" else _method_caller(target)
                 arguments = [*values, *keywords.values()]
-                if "out" in kwargs:
+                if "out" in kwargs and resizes_out(target):
                     check_out_sizes(form, values, keywords, kwargs["out"])
                 return self.output.unbacked.likely.propagate(
                     env, lambda: form(*values, **keywords), arguments

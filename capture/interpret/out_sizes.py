@@ -35,5 +35,13 @@ def check_out_sizes(call: Callable[..., Any], args: Any, kwargs: dict[str, Any],
             raise GraphBreak("mutation", value=f"the size of {node.name}, which is given as `out`,")
 
 
+def resizes_out(function: Any) -> bool:
+    """Whether it is torch's own. Functions of NumPy raise, and operators of the program do what they like."""
+    module = getattr(function, "__module__", None) or ""
+    if module.startswith("torch._ops."):
+        return bool(module == "torch._ops.aten")
+    return bool(module.partition(".")[0] == "torch")
+
+
 def _matters(node: torch.fx.Node) -> bool:
     return node.op == "placeholder" or bool(node.meta["example_value"].numel() != 0)
