@@ -76,7 +76,7 @@ class TensorProperties:
         """
         with torch._C.DisableTorchFunctionSubclass():
             kind, keys = type(tensor), torch._C._dispatch_keys(tensor)
-            is_leaf = torch.Tensor.is_leaf.__get__(tensor)  # type: ignore[attr-defined]
+            is_leaf = _is_leaf(tensor) if check_leaf else None
             if hides_properties(tensor):
                 tensor = torch.Tensor.as_subclass(tensor, torch.Tensor)
             sizes = tuple(tensor.shape)
@@ -89,7 +89,7 @@ class TensorProperties:
                 layout=tensor.layout,
                 dispatch_keys=keys.raw_repr(),
                 requires_grad=tensor.requires_grad,
-                is_leaf=is_leaf if check_leaf else None,
+                is_leaf=is_leaf,
                 sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
                 strides=_fixed_strides(tensor.stride(), dynamic, open_strides) if has_strides else None,
             )
@@ -124,6 +124,14 @@ class TensorProperties:
         leaf = "" if self.is_leaf is None else ", leaf" if self.is_leaf else ", not a leaf"
         grad = ", requires_grad" if self.requires_grad else ""
         return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{grad}{leaf}"
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    """False for a view that has lost its place in autograd's graph: torch refuses the question."""
+    try:
+        return bool(torch.Tensor.is_leaf.__get__(tensor))  # type: ignore[attr-defined]
+    except RuntimeError:
+        return False
 
 
 def keys_text(keys: int) -> str:
