@@ -31,6 +31,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
+from capture.variables.tensors.tensor_data import read_data
 from guards.kinds.constants import ConstantGuard
 from guards.sources import ConstantSource
 from guards.values import NUMPY_NUMBERS
@@ -424,16 +425,14 @@ def from_tensor(tx: Interpreter, tensor: TensorVariable) -> NumpyVariable:
         example = numpy_functions.stand_in(fake)
     except (TypeError, RuntimeError):  # bfloat16; overlapping memory
         raise GraphBreak("method", name="numpy", value=tensor) from None
-    shared = tx.output.call_method(tx, "detach", [tensor], {})
-    assert isinstance(shared, TensorVariable)
-    return NumpyVariable(shared, example)
+    return NumpyVariable(read_data(tensor, tx), example)  # torch counts no writes to the array
 
 
 def to_tensor(tx: Interpreter, array: NumpyVariable) -> Variable:
     """`torch.from_numpy(array)`, which warns of an array that is read-only."""
     if not array.example.flags.writeable:
         raise GraphBreak("unsupported_torch_function", name="from_numpy")
-    return tx.output.call_method(tx, "detach", [array.tensor], {})
+    return read_data(array.tensor, tx)
 
 
 def _numpy(self: TensorVariable, tx: Interpreter, **kwargs: Variable) -> Variable:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
 
-def read_data(self: TensorVariable, tx: Interpreter) -> Variable:
+def read_data(self: TensorVariable, tx: Interpreter) -> TensorVariable:
     """`x.data`: it shares the memory of `x`, but not the version that autograd checks.
 
     The fake tensor shares both, so that writes to inputs are seen.
@@ -53,7 +53,6 @@ def set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
         raise GraphBreak("set_attr", value=self, name="data")
     data = read_data(value, tx)
     if self.source is None:
-        assert isinstance(data, TensorVariable)
         self.node, self.fake = data.node, data.fake
         return
     tx.output.side_effects.store_attr(self, "data", data)

@@ -63,3 +63,23 @@ def test_as_numpy(path: str, dtype: str) -> None:
         for args in arrays(dtype):
             expected, found = outcome(program, args), outcome(fast, args)
             assert same(expected, found), (args, expected, found)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.numpy().__iadd__(1).sum(),
+        lambda x: torch.from_numpy(x.numpy()).add_(1).sum(),
+        lambda x: np.add(x.detach().numpy()[1:], 1, out=x.numpy()[1:]).sum(),
+    ],
+)
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_autograd_counts_no_write_to_an_array(write: Any, backend: str) -> None:
+    def outcome(function: Any) -> Any:
+        x, weight = torch.ones(3), torch.ones(3, requires_grad=True)
+        product = weight * x  # keeps x
+        function(x)
+        product.sum().backward()
+        return x._version, weight.grad.tolist()
+
+    assert outcome(capture.compile(write, backend=backend)) == outcome(write)
