@@ -107,7 +107,8 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.may_raise |= not is_safe(func, args, args[:1] if result is None else [result])
+        safe = is_safe(func, args, args[:1] if result is None else [result])
+        self.may_raise |= not safe or may_be_refused(func, args, kwargs or {})
         return result
 
 
@@ -122,6 +123,25 @@ def is_safe(operator: OpOverload, args: Sequence[Any], results: Sequence[Any]) -
         return is_masked_fill(*args[:3])
     names = name, name.removesuffix("_")
     return operator.is_view or not SAFE.isdisjoint(names) or any(map(has_safe_tag, names))
+
+
+def may_be_refused(operator: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether eager may refuse a write because two elements share a place, which fake tensors do not see."""
+    if not operator._schema.is_mutable:
+        return False
+    arguments = operator._schema.arguments
+    held = [args[i] if i < len(args) else kwargs.get(a.name) for i, a in enumerate(arguments)]
+    written = tensors_in([value for a, value in zip(arguments, held) if a.is_write])
+    return any(_is_spread(t) or any(_is_part(other, t) for other in tensors_in(held)) for t in written)
+
+
+def _is_spread(tensor: torch.Tensor) -> bool:
+    """Whether it has elements of an expanded tensor."""
+    return any(stride == 0 and size != 1 for stride, size in zip(tensor.stride(), tensor.shape))
+
+
+def _is_part(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one is not other and one.untyped_storage()._cdata == other.untyped_storage()._cdata
 
 
 def is_masked_fill(tensor: torch.Tensor, indices: Sequence[Any], value: torch.Tensor) -> bool:

@@ -188,6 +188,8 @@ MAY_RAISE = {
     "index_add_": lambda x, i: x.index_add_(0, i, torch.ones(1)),
     "masked_scatter": lambda x, i: x.masked_scatter(x < i, torch.ones(3)),
     "cholesky": lambda x, i: torch.linalg.cholesky(torch.eye(4) * (5 - i)),
+    "write to its own part": lambda x, i: x[1:].add_(x[:-1]),
+    "write to an expanded tensor": lambda x, i: i.clone().expand(3).mul_(2),
     "division": lambda x, i: 7 // (9 - i),
     "custom": checked,
 }
