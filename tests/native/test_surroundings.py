@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
+import subprocess
 import sys
 import threading
 import weakref
@@ -76,6 +78,21 @@ def test_recursion_far_deeper_than_the_c_stack(in_process):
     lines = in_process(DEEP).splitlines()
     run = "9000 9000 150000 150000 True"
     assert lines == [run, "False", run, "150000"]
+
+
+@pytest.mark.parametrize("limit", [1 << 20, 64 << 20, 65 << 20, resource.RLIM_INFINITY])
+def test_recursion_under_another_limit_of_the_stack(limit: int) -> None:
+    """The first thread's stack is as large as the limit, whatever it was when the process began."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard != resource.RLIM_INFINITY:
+        pytest.skip("the limit of this process can't be raised")
+    inside = f"import resource; resource.setrlimit(resource.RLIMIT_STACK, ({limit}, {hard}))\n{DEEP}"
+    for code, before in (
+        (DEEP, lambda: resource.setrlimit(resource.RLIMIT_STACK, (limit, hard))),
+        (inside, None),
+    ):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=before)
+        assert done.stdout.splitlines()[-1:] == ["150000"], done.stderr
 
 
 # --- threads, processes, interpreters -----------------------------------------------------------------------
