@@ -62,11 +62,20 @@ def _pristine(cls: type) -> dict[str, Any]:
 PRISTINE: dict[type, dict[str, Any]] = {c: _pristine(c) for c in (torch.Tensor, torch.nn.Parameter)}
 
 
-class _Look:
-    """The last look: the contents of the classes, kept alive, and its result."""
+def _entries() -> tuple[Any, ...]:
+    """What the classes hold now: names and values."""
+    return tuple(part for cls in PRISTINE for entry in vars(cls).items() for part in entry)
 
-    contents: tuple[Any, ...] = ()
-    replaced = False
+
+class _Look:
+    """The last look: the contents of the classes, kept alive, and its result. The table was the first."""
+
+    contents = _entries()
+    replaced = any(
+        value is None and _contents(cls)[name] is not None
+        for cls, names in PRISTINE.items()
+        for name, value in names.items()
+    )
 
 
 _last = _Look()
@@ -79,7 +88,7 @@ def _differs(row: tuple[type, dict[str, Any]]) -> bool:
 
 
 def methods_are_replaced() -> bool:
-    contents = tuple(part for cls in PRISTINE for entry in vars(cls).items() for part in entry)
+    contents = _entries()
     if len(contents) != len(_last.contents) or not all(map(operator.is_, contents, _last.contents)):
         _last.contents = contents
         _last.replaced = any(map(_differs, PRISTINE.items()))
