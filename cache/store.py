@@ -3,7 +3,7 @@
 In:  `put(parts, data, kind)` after a compilation.
 Out: `get(parts, kind)` before the next compilation: the same bytes, or None.
 
-    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry, .digest: the other kinds
+    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry, ...: the other kinds
 
 A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
 processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. What
@@ -43,6 +43,7 @@ KINDS = {
     "entry": ".entry",
     "program": ".program",
     "digest": ".digest",
+    "layout": ".layout",
 }
 _ENDINGS = tuple(KINDS.values())
 _EVICT_TO = 0.8  # of the size limit, so that not every put evicts when the limit is reached

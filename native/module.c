@@ -32,6 +32,7 @@ static int init_parts(PyObject *module)
         {"patience", init_patience},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
+        {"file_stamps", init_file_stamps},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {

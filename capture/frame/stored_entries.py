@@ -41,8 +41,10 @@ from capture.stored.entries import (
 from capture.stored.objects import TENSORS, Changed, Ways, is_found_by_identity
 from capture.stored.store import Shelf, shelf_of
 from capture.variables.core.granted import Granted
+from codegen.stored import layout_of_tensors
 from codegen.stored.compile_graph import captured_data, key_of
 from codegen.stored.modules import module_of
+from codegen.stored.state import versions
 from guards.lookup import Unresolved
 from guards.plain_values import NotPlain
 
@@ -77,6 +79,7 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
     if shelf is None:
         return None
     started = time.perf_counter()
+    layout_of_tensors.restore(shelf.store, versions())
     for data in shelf.content["entries"]:
         found = _found(data, frame, settings, shelf)
         if found is not None:

@@ -9,6 +9,7 @@ Out: the same effects, by dictionaries. The twin has no evaluator hook, no nativ
 
 from __future__ import annotations
 
+import os
 import types
 import weakref
 from collections.abc import Callable
@@ -174,3 +175,15 @@ class FakeDispatch:
             return self.otherwise(mode, operator, classes, args, kwargs)
         fake_mode = mode if self.owner is None else getattr(mode, self.owner)
         return self.meta if fake_mode.in_kernel_invocation else args[0]._fake_device
+
+
+def file_stamps(folder: str, ending: str) -> bytes:
+    """Other bytes when somebody touches a file with that ending below the folder."""
+    found: list[object] = []
+    for path, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if "." not in name and name != "__pycache__")
+        for name in sorted(name for name in files if name.endswith(ending)):
+            status = os.stat(os.path.join(path, name))
+            found.append((name, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        found.append(tuple(folders))
+    return repr(found).encode()

@@ -34,6 +34,7 @@ PRECISIONS = (
     ("generic", "all"), ("mkldnn", "all"), ("mkldnn", "matmul"), ("mkldnn", "conv"), ("mkldnn", "rnn"),
 )  # fmt: skip
 PACKAGES = ("cache", "capture", "codegen", "guards")
+HOME = str(Path(__file__).resolve().parents[2])
 
 
 def state() -> dict[str, Any]:
@@ -82,14 +83,22 @@ def default_device() -> str:
 
 def own_operators() -> list[str]:
     """What programs have registered for torch's own operators, torch's own registrations aside."""
-    known = registered_first()
-    return sorted(key for key in torch.library._impls if key.startswith("aten/") and key not in known)
+    global last_look
+    if torch.library._impls != last_look[0]:
+        every, first = frozenset(torch.library._impls), registered_first()
+        of_aten = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first)]
+        last_look = every, sorted(of_aten)
+    return last_look[1]
+
+
+#: all registrations, and those of programs among them
+last_look: tuple[frozenset[str], list[str]] = (frozenset(), [])
 
 
 @functools.cache
 def registered_first() -> frozenset[str]:
-    """The registrations for fake tensors: torch makes them itself, some of them late."""
-    return frozenset(key for key in torch.library._impls if key.endswith("/Meta"))
+    """Among them are those for fake tensors: torch makes them itself, some of them late."""
+    return frozenset(torch.library._impls)
 
 
 @contextmanager
@@ -116,10 +125,9 @@ def versions(store: Any = None) -> str:
     """
     global known_versions
     if known_versions is None:
-        files = own_files()
-        touched = digest_of(f"{path} {size} {times}".encode() for path, size, *times in files)
+        touched = digest_of(stamps_of_files())
         stored = None if store is None else store.get(("files", touched), "digest")
-        contents = stored.decode() if stored else digest_of(contents_of(files))
+        contents = stored.decode() if stored else digest_of(contents_of(own_files()))
         if store is not None and stored is None:
             store.put(("files", touched), contents.encode(), "digest")
         texts = (contents, torch.__version__, str(torch.version.git_version), sys.version, llvm_version())
@@ -138,29 +146,31 @@ def digest_of(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-File = tuple[str, int, int, int]  # path, size, times of the last write and the last change of its status
-
-
-def own_files() -> list[File]:
-    home = str(Path(__file__).resolve().parents[2])
-    found = [file for package in PACKAGES for file in python_files(os.path.join(home, package))]
+def stamps_of_files() -> Iterator[bytes]:
+    """Other bytes when somebody has touched one of our files."""
+    for package in PACKAGES:
+        yield _capture.file_stamps(os.path.join(HOME, package), ".py")
     status = os.stat(_capture.__file__)
-    return [*sorted(found), (_capture.__file__, status.st_size, status.st_mtime_ns, status.st_ctime_ns)]
+    yield f"{_capture.__file__} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}".encode()
 
 
-def python_files(folder: str) -> Iterator[File]:
+def own_files() -> list[str]:
+    found = [path for package in PACKAGES for path in python_files(os.path.join(HOME, package))]
+    return [*sorted(found), _capture.__file__]
+
+
+def python_files(folder: str) -> Iterator[str]:
     with os.scandir(folder) as items:
         for item in items:
             if item.name.endswith(".py"):
-                status = item.stat()
-                yield item.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+                yield item.path
             elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
                 yield from python_files(item.path)
 
 
-def contents_of(files: Iterable[File]) -> Iterator[bytes]:
+def contents_of(paths: Iterable[str]) -> Iterator[bytes]:
     """Names and contents: not where the package is installed."""
-    for path, *_ in files:
+    for path in paths:
         yield os.path.basename(path).encode()
         with open(path, "rb") as file:
             yield file.read()

@@ -7,10 +7,12 @@
 #include "tensors/tensor_methods.h"
 #include "tensors/torch_symbols.h"
 
+#include <stddef.h>
 #include <string.h>
 
 TensorOffsets tensor_offsets;
 
+#define LARGEST_OFFSET 256 /* the samples of a calibration are no longer */
 #define AT(base, offset, type) (*(type *)((char *)(base) + (offset)))
 
 static inline void *impl_of(PyObject *tensor)
@@ -303,36 +305,62 @@ static PyObject *global_state(PyObject *module, PyObject *ignored)
     return dims_tuple(state, GLOBAL_STATE_FIELDS);
 }
 
+/* What calibration finds, by name. */
+static const struct {
+    const char *name;
+    size_t place;
+} FIELDS[] = {
+#define FIELD(name)                                                                                          \
+    {                                                                                                        \
+#name, offsetof(TensorOffsets, name)                                                                 \
+    }
+    FIELD(storage),        FIELD(autograd_meta),  FIELD(version_counter),
+    FIELD(ndim),           FIELD(sizes),          FIELD(strides),
+    FIELD(storage_offset), FIELD(numel),          FIELD(dtype),
+    FIELD(device),         FIELD(keys),           FIELD(pyobj),
+    FIELD(storage_data),   FIELD(storage_nbytes), FIELD(version_value),
+    FIELD(meta_grad),      FIELD(meta_grad_fn),   FIELD(meta_requires),
+#undef FIELD
+};
+#define FIELD_COUNT (sizeof FIELDS / sizeof *FIELDS)
+#define FIELD_OF(offsets, i) (*(int *)((char *)(offsets) + FIELDS[i].place))
+
 static PyObject *layout(PyObject *module, PyObject *ignored)
 {
-    const TensorOffsets *o = &tensor_offsets;
-    return Py_BuildValue("{s:z,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",
-                         "problem", o->problem, "storage", o->storage, "autograd_meta", o->autograd_meta,
-                         "version_counter", o->version_counter, "ndim", o->ndim, "sizes", o->sizes, "strides",
-                         o->strides, "storage_offset", o->storage_offset, "numel", o->numel, "dtype",
-                         o->dtype, "device", o->device, "keys", o->keys, "pyobj", o->pyobj, "storage_data",
-                         o->storage_data, "storage_nbytes", o->storage_nbytes, "version_value",
-                         o->version_value, "meta_grad", o->meta_grad, "meta_grad_fn", o->meta_grad_fn,
-                         "meta_requires", o->meta_requires);
+    PyObject *found = Py_BuildValue("{s:z}", "problem", tensor_offsets.problem);
+    for (size_t i = 0; found != NULL && i < FIELD_COUNT; i++) {
+        PyObject *offset = PyLong_FromLong(FIELD_OF(&tensor_offsets, i));
+        if (offset == NULL || PyDict_SetItemString(found, FIELDS[i].name, offset) < 0) {
+            Py_CLEAR(found);
+        }
+        Py_XDECREF(offset);
+    }
+    return found;
+}
+
+/* The offsets of a dict as `layout` gives it. 0, or -1 with ValueError: it is no such dict. */
+static int read_layout(PyObject *layout, TensorOffsets *out)
+{
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        PyObject *offset = PyDict_GetItemString(layout, FIELDS[i].name);
+        long value = offset != NULL && PyLong_CheckExact(offset) ? PyLong_AsLong(offset) : -1;
+        if (value < 0 || value >= LARGEST_OFFSET) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_ValueError, "no place of %s in the layout of tensors", FIELDS[i].name);
+            return -1;
+        }
+        FIELD_OF(out, i) = (int)value;
+    }
+    return 0;
 }
 
 /* --- start ------------------------------------------------------------------------------------------- */
 
-/* calibrate(force_accessors=False) -> "offsets" | "accessors" */
-static PyObject *calibrate(PyObject *module, PyObject *args)
+/* From now on tensors are read at these places. 0, or -1 with an exception. */
+static int start(TensorOffsets found, const char *problem, int force_accessors)
 {
-    int force_accessors = 0;
-    const char *problem = NULL;
-    TensorOffsets found = {0};
-    if (!PyArg_ParseTuple(args, "|p", &force_accessors)) {
-        return NULL;
-    }
-    if (tensor_offsets.ready && tensor_offsets.forced == force_accessors) {
-        return PyUnicode_FromString(tensor_offsets.by_offset ? "offsets" : "accessors");
-    }
-    if (load_torch_symbols() < 0 || load_tensor_methods() < 0 || tensor_calibrate(&found, &problem) < 0
-        || load_fallback(problem) < 0) {
-        return NULL;
+    if (load_fallback(problem) < 0) {
+        return -1;
     }
     found.by_offset = problem == NULL && !force_accessors;
     found.ready = 1;
@@ -341,9 +369,34 @@ static PyObject *calibrate(PyObject *module, PyObject *args)
     tensor_offsets = found;
     if (load_plain_tensor() < 0) {
         tensor_offsets.ready = 0;
+        return -1;
+    }
+    return 0;
+}
+
+/* calibrate(force_accessors=False, known=None) -> "offsets" | "accessors" */
+static PyObject *calibrate(PyObject *module, PyObject *args)
+{
+    int force_accessors = 0;
+    PyObject *known = NULL;
+    const char *problem = NULL;
+    TensorOffsets found = {0};
+    if (!PyArg_ParseTuple(args, "|pO!", &force_accessors, &PyDict_Type, &known)) {
         return NULL;
     }
-    return PyUnicode_FromString(found.by_offset ? "offsets" : "accessors");
+    if (!tensor_offsets.ready || tensor_offsets.forced != force_accessors) {
+        if (load_torch_symbols() < 0 || load_tensor_methods() < 0
+            || (known != NULL ? read_layout(known, &found) : tensor_calibrate(&found, &problem)) < 0
+            || start(found, problem, force_accessors) < 0) {
+            return NULL;
+        }
+    }
+    return PyUnicode_FromString(tensor_offsets.by_offset ? "offsets" : "accessors");
+}
+
+static PyObject *is_calibrated(PyObject *module, PyObject *ignored)
+{
+    return PyBool_FromLong(tensor_access_ready());
 }
 
 static PyObject *is_plain(PyObject *module, PyObject *object)
@@ -360,8 +413,11 @@ static PyMethodDef methods[] = {
      "Is it a tensor of no special kind, whose elements native code may read? Not those of vmap, subclasses, "
      "sparse ones ..."},
     {"calibrate", calibrate, METH_VARARGS,
-     "calibrate(force_accessors=False) -> 'offsets' | 'accessors'\n\nFind out how to read tensors of this "
-     "torch. Needed once, after `import torch`."},
+     "calibrate(force_accessors=False, known=None) -> 'offsets' | 'accessors'\n\nFind out how to read "
+     "tensors "
+     "of this torch. Needed once, after `import torch`. known: what `tensor_layout` said in another process "
+     "with the same `torch_build`. ValueError where it is none."},
+    {"is_calibrated", is_calibrated, METH_NOARGS, "Whether tensors can be read."},
     {"tensor_info", info, METH_O, "tensor_info(t) -> dict of all that native code reads of a tensor"},
     {"tensor_layout", layout, METH_NOARGS,
      "Byte offsets found by calibrate(), and the property that it did not find (or None)."},
@@ -374,6 +430,7 @@ static PyMethodDef methods[] = {
 int init_tensor_access(PyObject *module)
 {
     return PyModule_AddFunctions(module, methods) < 0 || init_huge_pages(module) < 0
+                   || init_torch_build(module) < 0
                ? -1
                : init_tensor_new(module);
 }

@@ -68,5 +68,6 @@ static inline uint64_t *torch_thread_keys(void)
 uint64_t leave_autograd(void);
 void enter_autograd(uint64_t before);
 int init_tensor_new(PyObject *module);
+int init_torch_build(PyObject *module);
 
 #endif
