@@ -107,6 +107,7 @@ class Attempts:
                 splits_at_writes=self.settings.backend_name == "llvm" and not self.settings.fullgraph,
                 defers_calls=self.defers_calls,
                 breaks_before_errors=self.breaks_before_errors,
+                is_native=self.settings.backend_name == "llvm",
             ),
             self.frame,
         )

@@ -108,9 +108,9 @@ def _tell(frame: Any, data: Any, seconds: float) -> None:
 
 
 def _learn(seen: Seen, shelf: Shelf) -> None:
-    """The translation that follows knows which sizes changed in earlier processes."""
+    """The translation that follows knows which sizes changed in earlier runs of the program."""
     try:
-        seen.learn(shelf.content["seen"])
+        seen.learn(shelf.seen)
     except DAMAGES as damage:
         shelf.report(damage)
 

@@ -68,6 +68,7 @@ class OutputGraph:
         splits_at_writes: bool = False,
         defers_calls: bool = True,
         breaks_before_errors: bool = False,
+        is_native: bool = False,
     ) -> None:
         self.granted = begin()
         self.graph = new_graph()
@@ -86,6 +87,7 @@ class OutputGraph:
         self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
         self.may_wait = may_wait  # for the next call, if this is a first step
+        self.is_native = is_native  # the graph becomes native code, whose operations are not those of Python
         self.translator: Translator | None = None  # the frame whose instruction runs now
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made

@@ -23,7 +23,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import sys
 import weakref
 import zlib
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from cache.code_table import CodeTable
 from capture.backends.llvm import kernel_store
 from capture.policy.patience import Kind
 from capture.report import log
-from capture.stored.store import is_used, settings_digest
+from capture.stored.store import is_used, program_file, settings_digest
 from codegen.stored.state import versions
 
 if TYPE_CHECKING:
@@ -152,7 +151,13 @@ class Learned:
             store.put(self._parts(), json.dumps(rows.as_data()).encode(), KIND)
 
     def _parts(self) -> tuple[str, ...]:
-        return ("program", str(SCHEMA), _program(), settings_digest(self._settings), versions(kernel_store()))
+        return (
+            "program",
+            str(SCHEMA),
+            program_file(),
+            settings_digest(self._settings),
+            versions(kernel_store()),
+        )
 
     def _read(self) -> _Rows:
         store = kernel_store() if is_used(self._settings) else None
@@ -171,12 +176,6 @@ class Learned:
 
 def _row(code: CodeType) -> str:
     return f"{code.co_qualname}:{zlib.crc32(code.co_code):x}"
-
-
-def _program() -> str:
-    """The file of the main module; empty where there is none (`python -c`, an interactive session)."""
-    file: Any = getattr(sys.modules.get("__main__"), "__file__", None)
-    return os.path.abspath(file) if isinstance(file, str) else ""
 
 
 # --- the end of the process -------------------------------------------------------------------------------

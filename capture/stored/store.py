@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 KIND = "entry"
-SCHEMA = 2
+SCHEMA = 3
 MOST = 8  # entries in one file; the oldest goes first
 #: settings that change no translation
 NEUTRAL = frozenset(
@@ -91,15 +93,34 @@ class Shelf:
             "the stored entries of %s are not used: %s: %s", self.name, type(damage).__name__, damage
         )
 
+    @property
+    def seen(self) -> Plain:
+        """The sizes and numbers that the code saw in earlier runs of this program."""
+        return self.content["seen"].get(program_file(), {})
+
     def put(self, entry: dict[str, Plain], seen: dict[str, Plain]) -> bool:
         """Add an entry in front of the others. Other processes may have added theirs. False where the store
         can't be written.
+
+        Programs share entries, but not what changed: a function of a library (the step of an optimizer) has
+        other sizes in each of them, and no sizes that change.
         """
         self._content = None
+        program = program_file()
         others = [other for other in self.content["entries"] if other != entry]
-        self._content = {"entries": [entry, *others][:MOST], "seen": seen}
+        programs = [item for item in self.content["seen"].items() if item[0] != program]
+        self._content = {
+            "entries": [entry, *others][:MOST],
+            "seen": dict([(program, seen), *programs][:MOST]),
+        }
         data = json.dumps(self._content, separators=(",", ":")).encode()
         return bool(self.store.put(self.parts, data, KIND))
+
+
+def program_file() -> str:
+    """The file of the main module; empty where there is none (`python -c`, an interactive session)."""
+    file: Any = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.abspath(file) if isinstance(file, str) else ""
 
 
 def shelf_of(code: CodeType, settings: CaptureSettings) -> Shelf | None:

@@ -49,6 +49,7 @@ import capture.variables.torch.flex_attention
 import capture.variables.torch.higher_order_rules
 import capture.variables.torch.loop_rules
 import capture.variables.torch.nn_module
+import capture.variables.torch.optimizer_rules
 import capture.variables.torch.rules
 import capture.variables.torch.transforms
 import capture.variables.torch.wrappers  # noqa: F401

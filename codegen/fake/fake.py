@@ -283,6 +283,8 @@ def rule_of(func: OpOverload) -> Rule:
         return run_shape_rule(func)
     written = [i for i, argument in enumerate(func._schema.arguments) if _is_written_list(argument)]
     general = foreign_rule_of(func) if is_foreign(func) else general_rule_of(func)
+    if func._opname.startswith("_fused_") and not func._schema.returns:
+        general = write_nothing
     if func._opname.startswith("_foreach_"):
         general = rule_for_each(func, general)
     return counting_writes(general, written) if written else general
@@ -343,6 +345,11 @@ def general_rule_of(func: OpOverload) -> Rule:
     if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     return run_on_zeros
+
+
+def write_nothing(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """A fused optimizer: it changes contents alone, and fake tensors have none."""
+    common_device(mode, func, args, kwargs)  # refuses tensors that are not of this mode
 
 
 def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:

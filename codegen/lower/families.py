@@ -19,11 +19,12 @@ from codegen.lower import (
     reduction,
     scan,
     scattering,
+    updates,
     view,
     windows,
 )
 
 FAMILIES = (
     pointwise, copies, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining,
-    assertions, windows,
+    assertions, windows, updates,
 )  # fmt: skip

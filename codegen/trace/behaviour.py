@@ -21,6 +21,7 @@ from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.foreign import is_foreign
 from codegen.kernel.records import dataclass
 from codegen.rewrite.table import rule_for
+from codegen.trace.updates import UPDATES
 
 aten = torch.ops.aten
 IDENTITIES = frozenset((aten.detach.default, aten.alias.default))
@@ -59,9 +60,11 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         if func is aten.resize_.default:
             return Behaviour("resize")
         lists = [str(a.type).startswith("List") for _, a in written]
+        if func in UPDATES:
+            return Behaviour("update", writes)
         if name in RESIZES or (any(lists) and len(lists) > 1) or is_foreign(func):
-            # several lists: fused optimizers, which are one kernel of torch; the names of foreign operators
-            # do not tell which of them computes the same and writes nothing
+            # several lists: fused optimizers without a row in `updates.py`, which are one kernel of torch;
+            # the names of foreign operators do not tell which of them computes the same and writes nothing
             return Behaviour("refuse", writes)
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")

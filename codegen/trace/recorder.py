@@ -35,6 +35,7 @@ from codegen.trace.draws import draw
 from codegen.trace.functionalise import Memories, Memory, Tracked, ViewCall, item_of
 from codegen.trace.nodes import as_argument
 from codegen.trace.sources import Sources
+from codegen.trace.updates import UPDATES, calls_of
 from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes, check_overlap
 
 aten = torch.ops.aten
@@ -349,6 +350,17 @@ class Recorder(TorchDispatchMode):
         node = self.append(draw, given, kwargs, self.mode.like(target))
         self.memories.write(self.find(target), node)
         return target
+
+    def record_update(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """A step of an optimizer: one node for each parameter."""
+        for tensors, targets, options in calls_of(func, args, kwargs):
+            given = {name: self.node_of(value) for name, value in options.items()}
+            made = tuple(map(self.mode.like, targets))
+            node = self.append(UPDATES[func].function, tuple(self.node_of(tensors)), given, made)
+            for i, target in enumerate(targets):
+                self.memories.write(self.find(target), item_of(self.emit, node, i))
 
     def record_write(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -50,6 +50,7 @@ class Output(Protocol):
     graph: torch.fx.Graph
     root_step: int
     may_wait: bool
+    is_native: bool
     printed: list[Variable]
     generators: list[GeneratorVariable]
     new_classes: list[NewClassVariable]

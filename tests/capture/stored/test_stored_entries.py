@@ -69,6 +69,21 @@ def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     assert str(results[0][0]) == str(results[1][0])
 
 
+@pytest.mark.parametrize(("second", "graphs"), [("/first.py", 1), ("/second.py", 2)])
+def test_sizes_that_differ_between_programs_do_not_change(
+    second: str, graphs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a second run of one program they do: the graph is compiled for all sizes."""
+    for program, sizes in (("/first.py", [3]), (second, [4, 5])):
+        monkeypatch.setattr(sys.modules["__main__"], "__file__", program, raising=False)
+        function = made(GRAPH)
+        capture.reset()
+        for size in sizes:
+            with capture.enable():
+                function(torch.ones(size))
+    assert counters["graphs"]["compiled"] == graphs
+
+
 def test_objects_that_torch_makes_anew_or_hides() -> None:
     """A lazy property read from its class; the class of a module that stands in the place of another one."""
     for text in (

@@ -102,9 +102,13 @@ def test_training_is_that_of_eager_mode(name: str) -> None:
         assert sum(counters["recompiles"].values()) <= 1
 
 
-@pytest.mark.parametrize(
-    "name", ["sgd_nesterov", "adam", "nadam", "adam_foreach", "adam_tensor_lr", "adam_fused"]
-)
+NATIVE = [
+    "sgd", "sgd_nesterov", "sgd_maximize", "sgd_tensor_lr", "adam", "adam_amsgrad", "adam_foreach",
+    "adam_fused", "adam_tensor_lr", "adamw", "adamw_foreach", "nadam",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NATIVE)
 def test_native_training(name: str) -> None:
     make, _ = OPTIMIZERS[name]
     assert_alike(trained(make, "llvm"), trained(make, None), exactly=False)
@@ -330,6 +334,22 @@ def test_a_step_is_one_kernel_for_any_number_of_parameters(name: str, count: int
             step()
     assert made and not any(graph.extern_calls for graph in made)
     assert len(made[-1].kernels) == KERNELS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "fewest", "most"),
+    [("adamw", torch.float32, 2, 9), ("sgd", torch.float64, 1, 9), ("adamw", torch.bfloat16, 80, 400)],
+)
+def test_a_step_is_one_operation_over_lists(name: str, dtype: torch.dtype, fewest: int, most: int) -> None:
+    """In half precision, eager's loop rounds after each operation: so does the graph."""
+    parameters = [torch.nn.Parameter(torch.randn(7, 5).to(dtype)) for _ in range(10)]
+    for parameter in parameters:
+        parameter.grad = torch.randn_like(parameter)
+    optimizer = OPTIMIZERS[name][0](parameters)
+    optimizer.step()  # makes the state
+    step = capture.compile(optimizer.step)
+    step()
+    assert fewest <= counters["graphs"]["calls_captured"] <= most
 
 
 def test_parameters_on_one_memory_are_updated_one_after_the_other() -> None:
