@@ -22,6 +22,7 @@ from capture.variables.core.identity import IdentityVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import decide, is_symbolic
 from capture.variables.objects.native_base import plain_operand
+from guards.sources import ShapeSource
 from guards.values import constants_equal
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ def same_object(tx: Interpreter, left: Variable, right: Variable) -> bool:
     This is right because one existing object has one Variable.
     """
     left, right = tx.output.objects.resolve(left), tx.output.objects.resolve(right)
-    if left is right:
-        return True
     if is_symbolic(left) or is_symbolic(right):
         return _is_same_number(tx, left, right)
+    if left is right:
+        return True
     if any(one.is_exactly(None) and other.never_none for one, other in ((left, right), (right, left))):
         return False
     if not (left.identity_known and right.identity_known):
@@ -73,11 +74,29 @@ def _is_same_constant(tx: Interpreter, left: Variable, right: Variable) -> bool:
 
 
 def _is_same_number(tx: Interpreter, left: Variable, right: Variable) -> bool:
-    """The `is` of two numbers, one of which is symbolic. Guards fix the answer but not the numbers."""
+    """The `is` of two numbers, one of which is symbolic. Guards fix the answer but not the numbers.
+
+    A size is another object at each read, and so is the result of an operation. Python has one object for
+    each small int. Only Python knows which of its other equal numbers are one.
+    """
     kind = left.python_type()
-    if kind is not right.python_type() or kind is float:
+    if left is right and left.source is not None and not isinstance(left.source, ShapeSource):
+        return True
+    if kind is not right.python_type():
         return False
-    return equal(tx, left, right) if kind is int else left.truth(tx) == right.truth(tx)
+    if kind is bool:
+        return left.truth(tx) == right.truth(tx)
+    if not equal(tx, left, right):
+        return False
+    if kind is int and all(_holds(tx, sign, left, bound) for sign, bound in ((">=", -5), ("<=", 256))):
+        return True
+    signal = GraphBreak("compare", name="is", value=left)
+    signal.skips_frame = left is right  # behind a break, both places would have one object
+    raise signal
+
+
+def _holds(tx: Interpreter, sign: str, number: Variable, bound: int) -> bool:
+    return tx.compare(sign, number, ConstantVariable(bound)).truth(tx)
 
 
 def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
@@ -92,6 +111,8 @@ def equal_or_same(tx: Interpreter, left: Variable, right: Variable) -> bool:
     left, right = tx.output.objects.resolve(left), tx.output.objects.resolve(right)
     if _are_equal_constants(left, right):
         return True
+    if is_symbolic(left) or is_symbolic(right):
+        return left is right or equal(tx, left, right)
     return same_object(tx, left, right) or equal(tx, left, right)
 
 

@@ -181,7 +181,7 @@ def _compare_sequences(
     if symbol in ("==", "!=") and len(left.items) != len(right.items):
         return ConstantVariable(symbol == "!=")
     for index, (a, b) in enumerate(zip(live_items(left, tx), live_items(right, tx))):
-        if not (same_object(tx, a, b) or equal(tx, a, b)):
+        if not equal_or_same(tx, a, b):
             if index >= min(len(left.items), len(right.items)):
                 break  # `__eq__` removed items
             return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)

@@ -121,6 +121,28 @@ def test_answers(kind: str, question: str) -> None:
         assert (type(found), found) == (type(expected), expected)
 
 
+@pytest.mark.parametrize(
+    ("kind", "question"), [(k, q) for k, q in questions() if k in ("int_300", "int_5", "float")]
+)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_answers_for_symbols(kind: str, question: str) -> None:
+    eager = program(question)
+    captured = capture.compile(program(question), backend="eager", dynamic=True)
+    for same in (True, False, True):
+        given = arguments(kind, same)
+        assert captured(*given)[0] == eager(*given)[0]
+
+
+@pytest.mark.parametrize("rows", [3, 300])
+def test_a_size_is_a_new_object_at_each_read(rows: int) -> None:
+    def sizes(x):
+        first, second, more = x.shape[0], x.size(0), x.shape[0] + 1
+        return first is second, first is first, more is x.shape[0] + 1, x + first
+
+    x = torch.ones(rows)
+    assert capture.compile(sizes, backend="eager", dynamic=True)(x)[:3] == sizes(x)[:3]
+
+
 @pytest.mark.filterwarnings("error::capture.report.errors.CaptureWarning")
 @pytest.mark.parametrize("kind", ["str", "float", "tuple", "thing"])
 def test_two_places_of_one_object_are_captured(kind: str) -> None:
