@@ -8,17 +8,20 @@ Out: how often what a frame has taken so far will be taken again.
             step(batch)            # 1,000 runs, 4 of them are done: 249 times as many are to come
 
 Known are the lengths of ranges, lists and tuples, also below `enumerate`, `zip` and generators, which have
-loops of their own. Of other loops (`while`, streams of data) no turn is expected but this one. Nothing here
-runs code of the program, and a wrong guess costs time and nothing else.
+loops of their own, and so those of a `DataLoader`, whose batches come from such an iterator. Of other loops
+(`while`, streams of data) no turn is expected but this one. Nothing here runs code of the program, and a
+wrong guess costs time and nothing else.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from types import FrameType, GeneratorType
 from typing import Any
 
 import _capture
+from torch.utils.data import dataloader
 
 from capture.bytecode.loop_iterators import iterator_places
 
@@ -79,15 +82,27 @@ def _enumerated(iterator: Any, share: _Share) -> _Share:
 
 def _zipped(iterator: Any, share: _Share) -> _Share:
     """The zip ends with its shortest iterator: the one of which the largest share is done."""
-    inner = [item for item in iterator.__reduce__()[1] if type(item) in _OVER_SEQUENCES]
-    shares = [done for item in inner if (done := _counted(item, share)) is not None]
+    inner = [item for item in iterator.__reduce__()[1] if type(item) in _TURNS]
+    shares = [done for item in inner if (done := _done_of(item, None)) is not None]
     return max(shares, default=share)
 
 
-def _generated(iterator: Any, share: _Share) -> _Share:
-    """A generator is as far as its own loops are."""
-    frame = iterator.gi_frame
-    return share if frame is None else _done_in(frame, share)
+def _generated(generator: Any, share: _Share) -> _Share:
+    """A generator is as far as the iterator that it delegates to, and its own loops are. One without such
+    loops asks an iterator for items itself, as the batches of a `DataLoader` ask for numbers of samples.
+    """
+    if generator.gi_frame is None:
+        return share
+    share = _done_of(generator.gi_yieldfrom, share)
+    done = _done_in(generator.gi_frame, share)
+    if done is None:
+        held = [item for item in gc.get_referents(generator) if type(item) in _TURNS]
+        done = _done_of(held[0], None) if len(held) == 1 else None
+    return done
+
+
+def _loaded(iterator: Any, share: _Share) -> _Share:
+    return _done_of(vars(iterator).get("_sampler_iter"), share)
 
 
 _SEQUENCES: tuple[Any, ...] = (range(0), range(2**80), [], ())
@@ -98,4 +113,6 @@ _TURNS: dict[type, Callable[[Any, _Share], _Share]] = {
     enumerate: _enumerated,
     zip: _zipped,
     GeneratorType: _generated,
+    dataloader._SingleProcessDataLoaderIter: _loaded,
+    dataloader._MultiProcessingDataLoaderIter: _loaded,
 }

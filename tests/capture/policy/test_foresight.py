@@ -13,6 +13,7 @@ from types import FunctionType
 import _capture
 import pytest
 import torch
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import capture
 from capture.bytecode.loop_iterators import iterator_places
@@ -88,6 +89,47 @@ def generated(n, found):
         seen(found)
 
 
+def delegated(n, found):
+    def numbers():
+        yield from range(n)
+
+    for _ in numbers():
+        seen(found)
+
+
+def asked_by_a_generator(n, found):
+    def numbers(items):
+        while (item := next(items, None)) is not None:
+            yield item
+
+    for _ in numbers(iter(range(n))):
+        seen(found)
+
+
+def samples(n, **options):
+    return DataLoader(TensorDataset(torch.arange(4 * n)), **{"batch_size": 4, **options})
+
+
+def batches(n, found):
+    for _ in samples(n):
+        seen(found)
+
+
+def shuffled_batches(n, found):
+    for _, _ in enumerate(samples(n, shuffle=True)):
+        seen(found)
+
+
+def whole_batches(n, found):
+    for _ in samples(n, shuffle=True, drop_last=True):
+        seen(found)
+
+
+def single_samples(n, found):
+    for _ in DataLoader(TensorDataset(torch.arange(n)), batch_size=None):
+        seen(found)
+
+
 def within_calls(n, found):
     def inner():
         with open("/dev/null"):
@@ -125,6 +167,12 @@ def with_values_on_the_stack(n, found):
         zipped,
         comprehension,
         generated,
+        delegated,
+        asked_by_a_generator,
+        batches,
+        shuffled_batches,
+        whole_batches,
+        single_samples,
         within_calls,
         after_an_exception,
         with_values_on_the_stack,
@@ -132,6 +180,18 @@ def with_values_on_the_stack(n, found):
 )
 def test_turns_of_a_loop(loop):
     assert alone(loop, 5) == pytest.approx([5 / turn - 1 for turn in range(1, 6)])
+
+
+def test_batches_without_an_end():
+    class Endless(IterableDataset):
+        def __iter__(self):
+            return itertools.count()
+
+    def run(found):
+        for _ in itertools.islice(DataLoader(Endless()), 3):
+            seen(found)
+
+    assert alone(run) == [None, None, None]
 
 
 def test_a_range_that_never_ends():
