@@ -96,7 +96,7 @@ class Converter:
 
     def _looked_up(self, frame: Any) -> Any:
         """The entry of an earlier process. Without one, the frame waits until it is hot."""
-        found = stored_entries.find(frame, self.settings, self.history.of(frame.code))
+        found = stored_entries.find(frame, self.settings, self.history.of(frame))
         if found is None:
             self.learned.missed(frame.code)
             return None
@@ -116,7 +116,7 @@ class Converter:
             return self._converted(frame, capture)
 
     def _converted(self, frame: Any, capture: observe.FrameCapture) -> Any:
-        handled, seen = sys.exc_info()[1], self.history.of(frame.code)
+        handled, seen = sys.exc_info()[1], self.history.of(frame)
         glances.tell(self.history, frame)
         try:
             found = stored_entries.find(frame, self.settings, seen)
@@ -165,7 +165,7 @@ class Converter:
 
     def _new_entry(self, frame: Any, handled: BaseException | None) -> Any:
         may_wait = self.first_steps.may_wait(frame.code, self.settings)
-        seen = self.history.of(frame.code)
+        seen = self.history.of(frame)
         return _interpreter()(frame, self.settings, seen, self.expected, handled=handled, may_wait=may_wait)
 
 

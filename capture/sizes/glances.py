@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.sizes.policy import Seen, SizeHistory, SizePolicy
+from capture.sizes.policy import Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.twins import is_supported
 from guards.sources import DictItemSource, ItemSource, LocalSource, Source
 
@@ -50,13 +50,13 @@ def tell(history: SizeHistory, frame: Any) -> None:
     """Let the capture of the frame know what was seen."""
     found = (history.glances.get(frame.code) or {}).pop(_owner(frame), None)
     if found is not None:
-        history.of(frame.code).learn(found.as_data())
+        history.of(frame).learn(found.as_data())
 
 
 def _owner(frame: Any) -> int:
-    """The module whose method runs. A later module at the same address makes a guess worse, no result."""
-    first = frame.locals[0] if frame.code.co_argcount > 0 else None
-    return id(first) if issubclass(type(first), torch.nn.Module) else 0
+    """The module or optimizer whose method runs. A later one at the same address makes a guess worse."""
+    owner = owner_of(frame, frame.code)
+    return 0 if owner is None else id(owner)
 
 
 def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from inspect import CO_VARARGS
 from types import CodeType, MappingProxyType
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from cache.code_table import CodeTable
 from capture.bytecode import resume
@@ -72,12 +74,13 @@ class Seen:
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
     loops: dict[Any, set[int]] = field(default_factory=dict)
+    alone: bool = True  # no other owner of the method has values of its own
 
     def as_data(self) -> dict[str, Any]:
-        """What is known of sizes and numbers, for JSON."""
+        """What is known of sizes and numbers, for JSON. Owners can't be told apart in the next process."""
         return {
-            "sizes": self.sizes,
-            "strides": self.strides,
+            "sizes": self.sizes if self.alone else {},
+            "strides": self.strides if self.alone else {},
             "ints": {place: sorted(values) for place, values in self.ints.items()},
             "floats": self.floats,
             "positions": self.positions,
@@ -95,29 +98,77 @@ class Seen:
 
 
 class SizeHistory:
-    """The values that the captures of one converter saw. `glances` has what was seen before the first one,
-    by the module whose method it is (`capture/sizes/glances.py`).
+    """The values that the captures of one converter saw. `glances` has what was seen before the first one.
+
+    Modules and optimizers share the functions of their class: the sizes that `Sequential.forward` sees of one
+    model say nothing of another. So the first of them have sizes of their own.
     """
 
     def __init__(self) -> None:
-        self._seen: CodeTable[Seen] = CodeTable()
+        self._seen: CodeTable[_Owned] = CodeTable()
         self.glances: CodeTable[dict[int, Seen]] = CodeTable()
         self._loops: dict[Any, set[int]] = {}
         _histories.add(self)
 
-    def of(self, code: CodeType) -> Seen:
-        seen = self._seen.get(code)
-        if seen is None:
-            seen = self._seen[code] = Seen(loops=self._loops)
-            original = resume.point_of(code).original
-            if original is not code:  # they are parts of one function
-                seen.written = self.of(original).written
-        return seen
+    def of(self, frame: Any) -> Seen:
+        """What the captures of frames of this code, and of this owner, saw."""
+        original = resume.point_of(frame.code).original
+        owned = self._owned(frame.code)
+        if original is not frame.code:  # they are parts of one function
+            owned.shared.written = self._owned(original).shared.written
+        return owned.of(owner_of(frame, original))
+
+    def _owned(self, code: CodeType) -> _Owned:
+        owned = self._seen.get(code)
+        if owned is None:
+            owned = self._seen[code] = _Owned(Seen(loops=self._loops))
+        return owned
 
     def clear(self) -> None:
         self._seen.clear()
         self._loops.clear()
         self.glances.clear()
+
+
+#: Owners with sizes of their own. Where a class has more modules than that, they are layers.
+MOST_OWNERS = 3
+
+
+class _Owned:
+    """What was seen of one code object: numbers are `shared`, sizes and strides belong to an owner."""
+
+    def __init__(self, shared: Seen) -> None:
+        self.shared = shared
+        self.by_owner = WeakIdKeyDictionary()
+
+    def of(self, owner: Any) -> Seen:
+        seen = None if owner is None else self.by_owner.get(owner)
+        if seen is not None:
+            return seen
+        if owner is None or len(self.by_owner) == MOST_OWNERS:
+            return self.shared
+        alone = not self.by_owner
+        seen = self.by_owner[owner] = replace(self.shared, sizes={}, strides={}, alone=alone)
+        for other in () if alone else self.by_owner.values():
+            other.alone = False
+        return seen
+
+
+OWNERS = (torch.nn.Module, torch.optim.Optimizer)
+
+
+def owner_of(frame: Any, original: CodeType) -> Any:
+    """The module or optimizer whose method runs, or a wrapper of the method; `original` is its code."""
+    has_self = original.co_argcount > 0
+    if not has_self and not original.co_flags & CO_VARARGS:
+        return None
+    name = original.co_varnames[0 if has_self else original.co_kwonlyargcount]
+    if name not in frame.code.co_varnames:
+        return None
+    first = frame.locals[frame.code.co_varnames.index(name)]
+    if not has_self:
+        first = first[0] if type(first) is tuple and first else None
+    return first if issubclass(type(first), OWNERS) else None
 
 
 _histories: weakref.WeakSet[SizeHistory] = weakref.WeakSet()

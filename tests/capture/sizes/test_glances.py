@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 
 import pytest
@@ -24,7 +25,7 @@ def frame(*values):
 
 def told(history, *values):
     glances.tell(history, frame(*values))
-    return history.of(function.__code__)
+    return history.of(frame(*values))
 
 
 def test_what_differs_between_glances_is_known_to_change():
@@ -53,9 +54,40 @@ def test_a_capture_learns_from_the_frames_of_its_own_module():
     assert told(history, wide).sizes == {"x": [4, 8]}
 
 
+def wrapper(*args):
+    return args
+
+
+@pytest.mark.parametrize("method", [function, wrapper])
+def test_each_owner_has_sizes_of_its_own(method):
+    narrow = torch.nn.Linear(2, 2)
+    wide = torch.optim.SGD(torch.nn.Linear(8, 8).parameters())
+    history, arguments = SizeHistory(), (lambda *args: (args,)) if method is wrapper else (lambda *args: args)
+
+    def seen(owner):
+        return history.of(SimpleNamespace(code=method.__code__, locals=arguments(owner, torch.ones(2))))
+
+    seen(narrow).sizes["x"] = [4, 2]
+    seen(narrow).ints["n"] = {1}
+    assert seen(narrow).as_data()["sizes"]
+    assert seen(wide).sizes == {} and seen(narrow).sizes == {"x": [4, 2]}
+    assert seen(None).sizes == {} and seen(wide).ints == {"n": {1}}
+    assert not seen(narrow).as_data()["sizes"]
+    del wide
+    gc.collect()
+    assert len(history._owned(method.__code__).by_owner) == 1
+
+
+def test_many_layers_share_what_they_saw():
+    history = SizeHistory()
+    layers = [torch.nn.Linear(2, 2) for _ in range(6)]
+    seen = [history.of(frame(layer)) for layer in layers]
+    assert len({id(one.sizes) for one in seen}) == 4 and seen[4].sizes is seen[5].sizes
+
+
 def test_an_earlier_capture_knows_better():
     history = SizeHistory()
-    history.of(function.__code__).sizes["x"] = [DYNAMIC, 2]
+    history.of(frame(None)).sizes["x"] = [DYNAMIC, 2]
     glances.note(history, frame(None, torch.ones(4, 2)), None)
     assert told(history, None).sizes == {"x": [DYNAMIC, 2]}
 
