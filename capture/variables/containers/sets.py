@@ -208,7 +208,8 @@ class SetVariable(Variable):
         return SetVariable(entries, cls=self.cls, table=table)
 
     def will_change(self, tx: Interpreter, operation: str, *tables: SetTable | None) -> None:
-        """Announce that the method `operation` is about to change the set."""
+        """Announce that the method `operation` is about to change the set, which may let go of its items."""
+        self._read()
         tx.output.side_effects.will_mutate(self)
         if self.source is None and self.table is not None:
             self.table = self.table.changed(operation, *tables)

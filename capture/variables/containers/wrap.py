@@ -10,6 +10,7 @@ import collections
 import enum
 import gc
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -46,6 +47,7 @@ from guards.sources import (
     DictKeySource,
     DictValueSource,
     Source,
+    WeakrefSource,
 )
 from guards.values import PLAIN_VALUE
 from guards.values import is_constant as is_guardable_constant
@@ -215,10 +217,17 @@ def _read_set(
         output.guards.add(SetContentsGuard.of(source, value))
     entries: dict[Any, Variable] = {}
     for item in items:
-        variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
-        is_key = is_guardable_constant(item) or _is_function_in_c(item)
+        is_plain = is_guardable_constant(item)
+        variable = constant(item) if is_plain else wrap(output, item, _element_source(item))
+        is_key = is_plain or _is_function_in_c(item)
         entries[item if is_key else ByIdentity(variable)] = variable
     return entries, SetTable.existing(value, entries, source)
+
+
+def _element_source(item: Any) -> Source:
+    """An element has no place in its set. Captured code does not keep an object alive that may end."""
+    lasts = isinstance(item, (type, types.ModuleType)) or type(item).__weakrefoffset__ == 0
+    return ConstantSource(item) if lasts else WeakrefSource(ConstantSource(weakref.ref(item)))
 
 
 @wraps(range)

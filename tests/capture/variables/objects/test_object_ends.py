@@ -46,7 +46,7 @@ class M(torch.nn.Module):
 class CM:
     def __enter__(s): return D('cm')
     def __exit__(s,*a): pass
-HOLD, WR, HL, HD, TW = H(), [], [], {}, []
+HOLD, WR, HL, HD, TW, HS = H(), [], [], {}, [], set()
 def g(): o=D('i'); return 1
 def g2(): return D('i')
 def mkref():
@@ -59,6 +59,8 @@ def renew():
     WR[:] = [weakref.ref(HOLD.w)]
     HL[:] = [D("g1"), D("g2")]
     HD["k"] = D("gk")
+    HS.clear()
+    HS.add(D("gs"))
     HOLD.t = torch.ones(2)
     TW[:] = [weakref.ref(HOLD.t)]
     LOG.clear()
@@ -382,6 +384,11 @@ return x + 1
 m = M()
 m(x)
 del m
+LOG.append('b')
+return x + 1
+""",
+    "set_cleared": """
+HS.clear()
 LOG.append('b')
 return x + 1
 """,
