@@ -79,8 +79,11 @@ class DeferredCalls:
         kwargs: dict[str, Variable] | None = None,
         *,
         reads: Iterable[dict[str, Any]] = (),
+        raises: bool = True,
     ) -> None:
-        """Defer `function(*args, **kwargs)`. `reads`: the namespaces of modules that the function reads."""
+        """Defer `function(*args, **kwargs)`. `reads`: the namespaces of modules that the function reads.
+        `raises`: whether it may.
+        """
         for namespace in reads:
             if tx.output.side_effects.writes_globals(namespace):
                 raise _changed(namespace)
@@ -88,7 +91,7 @@ class DeferredCalls:
         name = getattr(function, "__qualname__", repr(function))
         if not self.allowed:
             raise GraphBreak("call_skipped", name=name, why="the graph may raise after a write to an input")
-        if may_catch(tx):
+        if raises and may_catch(tx):
             raise GraphBreak("call_skipped", name=name, why="the program may catch its exception")
         self.calls.append(DeferredCall(function, args, kwargs or {}, tx.places_with_globals()))
 

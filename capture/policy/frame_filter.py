@@ -128,6 +128,12 @@ INLINED_FUNCTIONS = frozenset(
         ("torch.fx.traceback", "annotate_fn"),
         ("torch.jit", "annotate"),
         ("torch.jit._script", "_unwrap_optional"),
+        ("warnings", "catch_warnings.__init__"),
+        ("warnings", "catch_warnings.__enter__"),
+        ("warnings", "catch_warnings.__exit__"),
+        ("warnings", "filterwarnings"),
+        ("warnings", "simplefilter"),
+        ("warnings", "_add_filter"),
     ]
 )
 

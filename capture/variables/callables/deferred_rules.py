@@ -128,6 +128,14 @@ def _warn(
     return NONE
 
 
+@rule(warnings._filters_mutated)  # type: ignore[attr-defined]
+def _filters_mutated(tx: Interpreter) -> Variable:
+    """Warnings that were shown once may be shown again."""
+    mutated = warnings._filters_mutated  # type: ignore[attr-defined]
+    tx.output.side_effects.deferred.add(tx, mutated, [], raises=False)
+    return NONE
+
+
 def _is_plain_warning(category: Variable) -> bool:
     """Whether no code of the program runs when the warning is made and shown."""
     if category.is_exactly(None):

@@ -1,0 +1,137 @@
+"""Blocks of `warnings.catch_warnings`: what is shown, the filters behind the block, one graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+
+X = torch.ones(3)
+
+
+def ignores(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x * 2
+
+
+def ignores_as_an_argument(x):
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        y = x * 3
+    return y, len(warnings.filters)
+
+
+def by_message(x):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="hid.*", append=True)
+        y = x * 2
+    return y, warnings.filters[-1:]
+
+
+def in_each_layer(x):
+    for _ in range(4):
+        x = ignores(x) + 1
+    return x
+
+
+def filter_that_stays(x):
+    warnings.simplefilter("ignore", DeprecationWarning)
+    return x + 1
+
+
+def warns_within(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn("hidden", stacklevel=1)
+        y = x * 2
+    warnings.warn("seen", stacklevel=1)
+    return y
+
+
+def shows_again(x):
+    """Filters that change let a warning be shown that was shown before."""
+    warnings.warn("once for each place", stacklevel=1)
+    return ignores(x)
+
+
+def raises_within(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.warn("boom", stacklevel=1)
+    return x
+
+
+def catches(x):
+    try:
+        return raises_within(x * 2)
+    except UserWarning as error:
+        return x, str(error)
+
+
+def records(x):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.warn("noted", stacklevel=1)
+        y = x + 1
+    return y, [str(w.message) for w in caught]
+
+
+def breaks_within(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if x.sum() > 100:
+            x = x * 0
+        warnings.warn("hidden", stacklevel=1)
+        return x * 2
+
+
+def fails_within(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x.view(7)
+
+
+WHOLE = [ignores, ignores_as_an_argument, by_message, in_each_layer, filter_that_stays]
+BROKEN = [
+    warns_within, shows_again, raises_within, catches, records, breaks_within, fails_within,
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _filters() -> Iterator[None]:
+    with warnings.catch_warnings():
+        yield
+
+
+def outcome(function: Any) -> list[Any]:
+    """What three calls give and show, and what they leave of the filters."""
+    warnings.resetwarnings()
+    globals().pop("__warningregistry__", None)
+    shown: list[Any] = []
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warnings, "_showwarnmsg_impl", lambda w: shown.append((str(w.message), w.lineno)))
+        for _ in range(3):
+            before = warnings.filters
+            try:
+                value = str(function(X))
+            except Exception as error:
+                value = f"{type(error).__name__}: {error}"
+            found.append((value, warnings.filters is before, list(warnings.filters)))
+    return [found, shown]
+
+
+@pytest.mark.parametrize("program", [*WHOLE, *BROKEN])
+def test_blocks_are_those_of_python(program: Any) -> None:
+    expected = outcome(program)
+    assert bool(expected[1]) == (program in (warns_within, shows_again))
+    capture.reset()
+    assert outcome(capture.compile(program)) == expected
+    if program in WHOLE:
+        assert capture.counters["graphs"]["compiled"] >= 1
+        assert not capture.counters["graph_breaks"]
