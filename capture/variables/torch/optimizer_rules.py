@@ -48,9 +48,8 @@ def _one_operation_for(function: Any, update: Any) -> None:
 
 def _adam(tx: Interpreter, given: Given) -> Variable | None:
     options = ("amsgrad", "maximize", "beta1", "beta2", "weight_decay", "eps")
-    if not _are(given, False, "has_complex", "capturable", "differentiable") or not _are_plain(
-        given, options
-    ):
+    fixed = _are(given, False, "has_complex", "capturable", "differentiable")
+    if not fixed or not _are_plain(given, (*options, "decoupled_weight_decay")):
         return None
     names = ("params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "state_steps")
     lists = _lists_of(tx, given, names, with_steps=True)
@@ -80,14 +79,10 @@ def _sgd(tx: Interpreter, given: Given) -> Variable | None:
     return tx.output.call_function(tx, torch._fused_sgd_, _chosen(given, names), keywords)
 
 
-_UPDATES: dict[Any, Any] = {
-    adam._single_tensor_adam: _adam,
-    adam._multi_tensor_adam: _adam,
-    sgd._single_tensor_sgd: _sgd,
-    sgd._multi_tensor_sgd: _sgd,
-}
-for _function, _update in _UPDATES.items():
-    _one_operation_for(_function, _update)
+_LOOPS = ("_single_tensor_", "_multi_tensor_")  # private names of torch: another release may have others
+for _module, _name, _update in ((adam, "adam", _adam), (sgd, "sgd", _sgd)):
+    for _function in filter(None, (getattr(_module, loop + _name, None) for loop in _LOOPS)):
+        _one_operation_for(_function, _update)
 
 
 def _are(given: Given, value: Any, *names: str) -> bool:
@@ -110,7 +105,9 @@ def _named(given: Given, names: tuple[str, ...]) -> Given:
 
 def _rate(tx: Interpreter, given: Given) -> Variable | None:
     """The learning rate as the operator takes it: a number, or a tensor where it changes."""
-    lr = given["lr"]
+    lr = given.get("lr")
+    if lr is None:
+        return None
     if isinstance(lr, GraphFloatVariable):
         return lr.as_tensor()
     if is_symbolic(lr) and lr.python_type() is float:
@@ -128,8 +125,8 @@ def _lists_of(
     without gaps. No tensor stands in two places, since the loop has written it at its first place by then.
     """
     lists: Lists = []
-    for arg in _chosen(given, names):
-        items = _tensors_of(tx, arg)
+    for name in names:
+        items = _tensors_of(tx, given.get(name))
         if items is None or len(items) not in (0, len(lists[0]) if lists else len(items)):
             return None
         lists.append(items)
@@ -142,7 +139,7 @@ def _lists_of(
     return lists if fit else None
 
 
-def _tensors_of(tx: Interpreter, value: Variable) -> list[TensorVariable] | None:
+def _tensors_of(tx: Interpreter, value: Variable | None) -> list[TensorVariable] | None:
     if not isinstance(value, SequenceVariable) or value.python_type() not in (list, tuple):
         return None
     items: Any = [tx.output.objects.resolve(item) for item in value.items]
