@@ -1,13 +1,15 @@
-"""Calls that stop in a debugger: the frame is left to Python, so the user finds the frame that was written.
+"""Calls that stop in a debugger, or let one follow: the frame is left to Python as it was written.
 
-In:  `breakpoint()`, `pdb.set_trace()` and the like, reached by the interpreter.
+In:  `breakpoint()`, `pdb.set_trace()`, `sys.settrace(f)` and the like, reached by the interpreter.
 Out: a break that leaves the frame, and those that it was inlined into, to Python as a whole.
 
-A rewritten frame would stop too. But the variables that the graph holds are no locals of it.
+A rewritten frame would stop too. But the variables that the graph holds are no locals of it. A trace function
+would see the call of the function that goes on behind the break.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
@@ -33,7 +35,17 @@ STOPS = frozenset(
 
 @rule(breakpoint)
 def _breakpoint(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    raise _stop("breakpoint")
+    raise _left("debugger", name="breakpoint")
+
+
+@rule(sys.settrace)
+def _settrace(tx: Interpreter, function: Variable) -> Variable:
+    raise _left("call", value="sys.settrace")
+
+
+@rule(sys.setprofile)
+def _setprofile(tx: Interpreter, function: Variable) -> Variable:
+    raise _left("call", value="sys.setprofile")
 
 
 def is_stop(function: Any) -> bool:
@@ -42,10 +54,10 @@ def is_stop(function: Any) -> bool:
 
 def stop(tx: Any, function: Any, args: Any, kwargs: Any) -> Variable:
     """The call of a function in `STOPS`."""
-    raise _stop(f"{function.function.__module__}.{function.function.__name__}")
+    raise _left("debugger", name=f"{function.function.__module__}.{function.function.__name__}")
 
 
-def _stop(name: str) -> GraphBreak:
-    signal = GraphBreak("debugger", name=name)
+def _left(reason: str, **values: str) -> GraphBreak:
+    signal = GraphBreak(reason, **values)
     signal.skips_frame = True
     return signal

@@ -119,6 +119,22 @@ def test_the_first_backward_of_a_graph_compiles_unseen(setter):
     assert_same_events(events(setter, fast(x).sum().backward), expected)
 
 
+@SETTERS
+def test_a_function_that_sets_it(setter):
+    def program(a):
+        seen = []
+        b = a * 2
+        setter(lambda frame, event, argument: seen.append((frame.f_code.co_name, event)))
+        b = function(b)
+        setter(None)
+        return b + 1, seen
+
+    expected = program(x)[1]
+    with capture.config.patch(when="first"), capture.enable(backend="eager"):
+        assert [program(x)[1] for _ in range(2)] == [expected, expected]
+    assert capture.compile(program, backend="eager")(x)[1] == expected
+
+
 def test_capture_goes_on_when_the_trace_function_is_gone():
     graphs = []
 
