@@ -41,18 +41,26 @@ class ProgramTooLarge(ValueError):
 
 
 class ProgramAssembler:
-    """Collects words, and the objects that they refer to."""
+    """Collects words, and the objects that they refer to.
+
+    Some words are other ones in each process: `addresses` has their places and the objects; `hashes` and
+    `hashes_of_objects` have the hashes of constants, by their indices in `objects`, and of other keys.
+    """
 
     def __init__(self) -> None:
         self.words: list[int] = []
         self.objects: list[Any] = []
+        self.addresses: list[tuple[int, ObjectRef]] = []
+        self.hashes: list[tuple[int, int]] = []
+        self.hashes_of_objects: list[tuple[int, ObjectRef]] = []
         self._object_index: dict[int, int] = {}
 
     def emit(
         self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = (), guard: int = 0
     ) -> None:
-        """Append an instruction. Its row in the table says what `operands` are: an int for the letters i and
-        a, any object for o, a constant or an ObjectRef for k. Counts and caches are not given.
+        """Append an instruction. Its row in the table says what `operands` are: an int for the letter i, an
+        ObjectRef or 0 for a, any object for o, a constant or an ObjectRef for k. Counts and caches are not
+        given.
         """
         if max(a, b) >= REGISTER_LIMIT or guard >= GUARD_LIMIT:
             limits = f"the limits are {GUARD_LIMIT} and {REGISTER_LIMIT}"
@@ -74,15 +82,28 @@ class ProgramAssembler:
                 self.words.append(0)
             elif kind == "k":
                 self._append_key(next(remaining))
+            elif kind == "o":
+                self.words.append(self.hold(next(remaining)))
             else:
-                operand = next(remaining)
-                self.words.append(self.hold(operand) if kind == "o" else int(operand))
+                self._append_number(next(remaining))
+
+    def _append_number(self, operand: Any) -> None:
+        if type(operand) is ObjectRef:
+            self.addresses.append((len(self.words), operand))
+            self.words.append(operand.id)
+        else:
+            self.words.append(int(operand))
 
     def _append_key(self, key: Any) -> None:
-        if isinstance(key, ObjectRef):
+        place = len(self.words)
+        if type(key) is ObjectRef:
+            self.addresses.append((place + 1, key))
+            self.hashes_of_objects.append((place + 2, key))
             self.words += [1, key.id, key.hash_value or 0]
         else:
-            self.words += [0, self.hold(key), hash(key)]
+            index = self.hold(key)
+            self.hashes.append((place + 2, index))
+            self.words += [0, index, hash(key)]
 
     def hold(self, value: Any) -> int:
         """The index of the object among those that the program owns. Equal constants stay several objects:

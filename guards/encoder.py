@@ -33,7 +33,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.FunctionModeSource: ("LOAD_STATE", lambda e, x: [x.reader, (x.index,)]),
     s.ThreadDictSource: ("LOAD_STATE", lambda e, x: [x.reader, (x.value,)]),
     s.AttrSource: ("LOAD_ATTR", lambda e, x: [sys.intern(x.name)]),
-    s.TypeAttrSource: ("LOAD_TYPE_ATTR", lambda e, x: [sys.intern(x.name), x.after.id if x.after else 0]),
+    s.TypeAttrSource: ("LOAD_TYPE_ATTR", lambda e, x: [sys.intern(x.name), x.after or 0]),
     s.ModuleAttrSource: ("LOAD_DICT_ITEM", lambda e, x: [sys.intern(x.name)]),  # of the module's dict
     s.DictSource: ("LOAD_DICT", lambda e, x: []),
     s.TypeSource: ("LOAD_TYPE", lambda e, x: []),

@@ -9,9 +9,9 @@ Out: `FailureText(source, old, new, text)`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from guards.guard import Guard
-from guards.guard_set import GuardSet
 from guards.namespace import FrameNamespace
 
 
@@ -29,7 +29,15 @@ class FailureText:
         return self.text
 
 
-def explain_failure(guard_set: GuardSet, index: int, frame: FrameNamespace) -> FailureText:
+class Guards(Protocol):
+    """Those of an entry, in the order of its program: a `GuardSet`, or `guards.late_guards.LateGuards`."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Guard: ...
+
+
+def explain_failure(guard_set: Guards, index: int, frame: FrameNamespace) -> FailureText:
     """Why guard `index` fails in this frame. An index past the guards means a graph input that could not be
     loaded.
     """

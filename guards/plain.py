@@ -57,14 +57,19 @@ _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in SOURCES
 # --- payloads of guards -----------------------------------------------------------------------------------
 
 
-def _identified(writer: Writer, ref: ObjectRef, number: Callable[[Any], int] | None = None) -> Plain:
+def identified(writer: Writer, ref: ObjectRef, number: Callable[[Any], int] | None = None) -> Plain:
     """An object that a guard knows by identity. `number` numbers it, if not as guards do."""
     value = ref.get()
     if value is None and ref.is_weak:
         raise NotPlain("an object that is gone")
-    if type(value) in SINGLE:
-        return plain(value, writer.objects)
-    return [OBJECT, (number or writer.objects.number_in_guard)(value)]
+    single = type(value) in SINGLE
+    data = (
+        plain(value, writer.objects)
+        if single
+        else [OBJECT, (number or writer.objects.number_in_guard)(value)]
+    )
+    writer.identified[ref.id] = data
+    return data
 
 
 def _found(reader: Reader, data: Plain) -> ObjectRef:
@@ -75,7 +80,7 @@ def _key(writer: Writer, key: Any, written: Callable[[Any, Numbers], Plain] = pl
     """A key of a dict or an element of a set."""
     if not isinstance(key, ObjectRef):
         return written(key, writer.objects)
-    return ["ref", _identified(writer, key, writer.objects.number_of_key)]
+    return ["ref", identified(writer, key, writer.objects.number_of_key)]
 
 
 def _found_key(reader: Reader, data: Plain) -> Any:
@@ -89,7 +94,7 @@ def _function(writer: Writer, payload: Any) -> Plain:
     code, defaults, keyword, cells = payload
     if defaults is not None or keyword is not False or cells is not False:
         raise NotPlain("a function whose defaults and cells are known by identity")
-    return _identified(writer, code)
+    return identified(writer, code)
 
 
 def _tensor(writer: Writer, p: TensorProperties) -> Plain:
@@ -103,7 +108,7 @@ def _tensor(writer: Writer, p: TensorProperties) -> Plain:
         p.sizes,
         p.strides,
     )
-    return [_identified(writer, p.type), *[plain(part, writer.objects) for part in plain_parts]]
+    return [identified(writer, p.type), *[plain(part, writer.objects) for part in plain_parts]]
 
 
 def _found_tensor(reader: Reader, data: Plain) -> TensorProperties:
@@ -112,7 +117,7 @@ def _found_tensor(reader: Reader, data: Plain) -> TensorProperties:
 
 
 def _buffer(writer: Writer, p: BufferProperties) -> Plain:
-    return [_identified(writer, p.cls), p.format, list(p.shape), list(p.strides), p.readonly]
+    return [identified(writer, p.cls), p.format, list(p.shape), list(p.strides), p.readonly]
 
 
 def _found_buffer(reader: Reader, data: Plain) -> BufferProperties:
@@ -134,7 +139,7 @@ def _found_expression(reader: Reader, data: Plain) -> ShapeExpression:
 Form = tuple[Callable[["Writer", Any], Plain], Callable[["Reader", Plain], Any]]
 
 CONSTANT: Form = (lambda w, value: plain(value, w.objects), lambda r, data: real(data, r.objects))
-REFERENCE: Form = (_identified, _found)
+REFERENCE: Form = (identified, _found)
 NOTHING: Form = (lambda w, payload: None, lambda r, data: None)
 KEYS: Form = (
     lambda w, keys: [_key(w, key) for key in keys],
@@ -185,6 +190,7 @@ class Writer:
     def __init__(self, objects: Numbers) -> None:
         self.objects = objects
         self.sources: list[Plain] = []
+        self.identified: dict[int, Plain] = {}  # by id of the object
         self._places: dict[s.Source, int] = {}
 
     def source(self, source: s.Source) -> int:

@@ -13,27 +13,70 @@ past the guards means a slot that could not be loaded: `index - len(guards)` is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import _capture
 
+from guards.assembler import ProgramAssembler
 from guards.encoder import Encoder
+from guards.guard import Guard
 from guards.guard_set import GuardSet
 from guards.sources import Source
 from guards.twin import PythonProgram
+from guards.values import ObjectRef
+
+
+@dataclass
+class Assembled:
+    """The text of a program, and what it needs. It checks `guards`, and then loads `slots`."""
+
+    guards: GuardSet
+    slots: Sequence[Source]
+    text: ProgramAssembler
+    registers: int
+    ints: int
+    places: int
+
+    def program(self) -> Any:
+        objects = (*self.text.objects, *self.guards.strong_objects())
+        counts = (self.registers, self.ints, len(self.slots))
+        return _capture.GuardProgram(self.text.to_bytes(), objects, *counts, places=self.places)
+
+    def references(self) -> Iterator[ObjectRef]:
+        """Every object that the guards and the sources of the slots name."""
+        for named in (*self.guards, *self.slots):
+            yield from named.references() if isinstance(named, Guard) else named.references
+
+
+@dataclass
+class InPython:
+    """The same where the extension is not built."""
+
+    guards: GuardSet
+    slots: Sequence[Source]
+    code: CodeType
+
+    def program(self) -> Any:
+        return PythonProgram(self.guards, self.slots, self.code, _capture.NULL)
 
 
 def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> Any:
-    """The program that checks `guard_set` in its order and then loads `slots`.
+    """The program that checks `guard_set` in its order and then loads `slots`."""
+    return assemble(guard_set, slots, code).program()
+
+
+def assemble(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> Assembled | InPython:
+    """The same as instructions.
 
     From now on the set watches the objects that name the slots. Raises ProgramTooLarge, and KeyError for a
     local that `code` lacks.
     """
-    if not hasattr(_capture, "GuardProgram"):  # the extension is not built
+    if not hasattr(_capture, "GuardProgram"):
         guard_set.watch(slots)
-        return PythonProgram(guard_set, slots, code, _capture.NULL)
+        return InPython(guard_set, slots, code)
     _capture.calibrate()
     encoder = Encoder(code)
     for encoder.guard, guard in enumerate(guard_set):
@@ -42,12 +85,4 @@ def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> Any:
         encoder.guard = len(guard_set) + slot
         encoder.store(source, slot)
     guard_set.watch(slots)
-    objects = (*encoder.assembler.objects, *guard_set.strong_objects())
-    return _capture.GuardProgram(
-        encoder.assembler.to_bytes(),
-        objects,
-        encoder.registers,
-        encoder.ints,
-        len(slots),
-        places=encoder.places,
-    )
+    return Assembled(guard_set, slots, encoder.assembler, encoder.registers, encoder.ints, encoder.places)

@@ -90,6 +90,14 @@ def constants_equal(expected: Any, actual: Any) -> bool:
     return is_constant(actual) and bool(constant_identity(expected) == constant_identity(actual))
 
 
+def weakly(value: Any) -> weak_reference[Any] | None:
+    """None where the type of the object allows no weak reference."""
+    try:
+        return weak_reference(value)
+    except TypeError:
+        return None
+
+
 class ObjectRef:
     """An object by identity. The reference is weak where the type of the object allows that. Else it is
     strong, and no other object can get the same id.
@@ -140,3 +148,7 @@ class ObjectRef:
 
     def __repr__(self) -> str:
         return f"ObjectRef({self.text})"
+
+
+#: references to what is compared by address because there is one of it
+SINGLE_REFS: dict[Any, ObjectRef] = {value: ObjectRef(value) for value in (None, False, True)}

@@ -32,7 +32,7 @@ from capture.report.config import config
 from capture.report.retry import CallsAsBreaks, ErrorsAsBreaks, StateMoved
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
-from guards.program import encode
+from guards.program import assemble, encode
 
 if TYPE_CHECKING:
     from capture.frame.translation import Capture
@@ -99,7 +99,7 @@ def recipe_entry(
     on_failure = failure_handler(frame, capture, settings)
     result, slots = capture.recipe.numbered(inputs)
     capture.slots = slots
-    program = encode_guards(frame, guards, slots)
+    program = encode_guards(frame, capture, guards)
     entry = cache.CacheEntry(program, settings.key, graph=graph, result=result, inputs=len(inputs))
     entry.on_failure = lambda _, error, inputs: on_failure(error, inputs)
     return entry
@@ -121,17 +121,18 @@ def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: A
     observe.tell(
         "bytecode", before=frame.code, after=code, listing=dialect.listing, slots=capture.slots, graph=graph
     )
-    return cache.CacheEntry(encode_guards(frame, guards, capture.slots), settings.key, code=code)
+    return cache.CacheEntry(encode_guards(frame, capture, guards), settings.key, code=code)
 
 
 def input_sources(capture: Capture) -> list[Source]:
     return [i.source for i in capture.output.inputs.used()]
 
 
-def encode_guards(frame: Any, guards: GuardSet, slots: list[Source]) -> Any:
+def encode_guards(frame: Any, capture: Capture, guards: GuardSet) -> Any:
     """The guard program, checked on the frame that it was made from."""
     with observe.phase("guards"):
-        program = encode(guards, slots, frame.code)
+        capture.assembled = assemble(guards, capture.slots, frame.code)
+        program = capture.assembled.program()
         check_first_run(frame, guards, program)
     observe.tell("guards", guards=guards)
     return program

@@ -30,6 +30,7 @@ from capture.report.config import config
 from capture.report.counters import counters
 from capture.sizes.policy import Seen
 from capture.stored.entries import (
+    DAMAGES,
     Misfit,
     Parts,
     Surroundings,
@@ -54,10 +55,6 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
     from capture.report.break_reasons import SkipFrame
     from codegen.kernel.graph_module import GraphModule
-
-#: errors of reading what somebody else has written
-DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError)
-
 
 #: Python runs the frame and all its callees
 UNHOOKED = _capture.Entry(None, None, unhooked=True)
@@ -258,6 +255,7 @@ def _parts_of(frame: Any, capture: Capture, entry: Any) -> Parts:
         entry.guard_set,
         output.granted,
         slots=capture.slots,
+        assembled=capture.assembled,
         graph=capture.graph,
         graph_key=None if capture.compiled is None else key_of(capture.compiled),
         conversions=converted,

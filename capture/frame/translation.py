@@ -30,6 +30,7 @@ from capture.variables.core.class_lookup import forget_pending
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
+    from guards.program import Assembled, InPython
     from guards.sources import Source
 
 FEW = 40  # instructions that Python runs faster than it makes and calls a resume function
@@ -50,6 +51,7 @@ class Capture:
         self.graph: Any = None  # the same, as the entry calls it
         self.places: list[Any] = []  # of the program, for each node of the graph
         self.slots: list[Source] = []  # that the guard program loads
+        self.assembled: Assembled | InPython | None = None  # that program
 
     @property
     def outputs(self) -> list[torch.fx.Node]:

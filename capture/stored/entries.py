@@ -4,8 +4,11 @@ In:  a new entry, and what the translation knows of it (`Parts`).
 Out: `to_data`: a dict for JSON, or NotPlain with the reason. `from_data`: an equal entry for a frame of this
      process. It raises Changed where an object is another one, and Misfit where a guard fails.
 
-    {"kind": "recipe", "objects": [...], "sources": [...], "guards": [...], "slots": [3, 4],
-     "graph": "91d0...", "result": [["out", 0]]}
+    {"kind": "recipe", "objects": [...], "sources": [...], "program": {...}, "guards": "[...]",
+     "slots": [3, 4], "graph": "91d0...", "result": [["out", 0]]}
+
+The program checks the guards. They themselves are a text in the data, which is read when somebody asks why
+one has failed.
 
 docs/stored_entries.md says what is checked, and why that suffices.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,23 +26,29 @@ from typing import Any
 import _capture
 
 import cache
+from capture.report import log
 from capture.stored.codes import CodeReader, CodeWriter, written_value
 from capture.stored.node_places import places_data, places_of
-from capture.stored.objects import Changed, FoundObjects, ObjectTable, Ways
+from capture.stored.objects import Changed, FoundObjects, LateObjects, ObjectTable, Ways
 from capture.stored.places import is_covered
 from capture.variables.core.granted import Granted
+from guards.guard import Guard
 from guards.guard_set import GuardSet
 from guards.kinds.attributes import FunctionGuard
 from guards.kinds.identity import ExactTypeGuard, IdentityGuard
 from guards.kinds.state import GlobalStateGuard
+from guards.late_guards import LateGuards
 from guards.namespace import FrameNamespace
+from guards.plain import Reader
+from guards.plain_program import program_data, program_of
 from guards.plain_values import NotPlain, Plain, is_plain_constant, real
-from guards.program import encode
+from guards.program import Assembled, InPython, assemble, encode
 from guards.properties.global_state import read_global_state
 from guards.sources import FunctionFieldSource, Source, TypeSource
 from guards.values import constants_equal
 
-_STATE = GlobalStateGuard.__name__
+#: errors of reading what somebody else has written
+DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError)
 
 
 class Misfit(Exception):
@@ -62,6 +72,7 @@ class Parts:
     function_modes: int = 0
     unbacked: bool = False
     places_of_objects: Ways = field(default_factory=dict)
+    assembled: Assembled | InPython | None = None  # the guards and slots
     operations: int = 0  # of the graph
     break_id: str | None = None  # the reason why the graph ends before the frame does
 
@@ -84,8 +95,7 @@ def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
         _check(parts)
     data: dict[str, Plain] = {
         "kind": "code" if entry.code is not None else "recipe" if runs else "left",
-        "guards": [table.writer.guard(guard) for guard in parts.guards],
-        "slots": list(map(table.writer.source, parts.slots)),
+        **_guards(parts, table),
         "unhooked": entry.unhooked,
         "sampled": entry.sampled,
         "breaks": entry.breaks,
@@ -102,6 +112,15 @@ def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
         data["inputs"] = entry.inputs
         data["result"] = [[word, written_value(operand, table)] for word, operand in entry.result]
     return {**data, "objects": table.rows, "sources": table.writer.sources}
+
+
+def _guards(parts: Parts, table: ObjectTable) -> dict[str, Plain]:
+    assembled = parts.assembled or assemble(parts.guards, parts.slots, parts.code)
+    states = [list(guard.payload) for guard in parts.guards if isinstance(guard, GlobalStateGuard)]
+    guards = [table.writer.guard(guard) for guard in parts.guards]
+    slots = list(map(table.writer.source, parts.slots))
+    program = program_data(assembled, table.writer)
+    return {"states": states, "guards": json.dumps(guards), "slots": slots, "program": program}
 
 
 def _check(parts: Parts) -> None:
@@ -203,12 +222,10 @@ def from_data(data: dict[str, Plain], around: Surroundings, holds: Callable[[Any
 def _entry(
     data: dict[str, Plain], objects: FoundObjects, around: Surroundings, holds: Callable[[Any], bool]
 ) -> Any:
-    if any(name == _STATE and state != list(read_global_state()) for name, _, state in data["guards"]):
+    if any(state != list(read_global_state()) for state in data["states"]):
         raise Misfit  # most misfits are here, before anything is looked for
     objects.find_all()
-    guards = GuardSet(map(objects.reader.guard, data["guards"]))
-    slots = list(map(objects.reader.source, data["slots"]))
-    program = encode(guards, slots, around.frame.code)
+    program, guards = _program_of(data, objects, around.frame.code)
     if not holds(program):
         raise Misfit
     for number, args, result in data.get("facts", ()):
@@ -220,6 +237,30 @@ def _entry(
     if type(data.get("operations", 0)) is not int or type(data.get("break")) not in (str, type(None)):
         raise Changed("counts that are none")
     return entry
+
+
+def _program_of(data: dict[str, Plain], objects: FoundObjects, code: types.CodeType) -> tuple[Any, Any]:
+    """The guard program, and its guards."""
+    if data["program"] is None:
+        guards = GuardSet(_read_guards(data, objects))
+        return encode(guards, list(map(objects.reader.source, data["slots"])), code), guards
+    program, named = program_of(data["program"], objects)
+    late, name = objects.late(), code.co_qualname
+    return program, LateGuards(lambda: _late_guards(data, late, name), named)
+
+
+def _late_guards(data: dict[str, Plain], objects: LateObjects, name: str) -> list[Guard]:
+    """For the text of a guard that has failed: without it there is none."""
+    try:
+        return _read_guards(data, objects)
+    except DAMAGES as damage:
+        text = "the guards of a stored entry of %s can't be read: %s: %s"
+        log.get("cache").logger.warning(text, name, type(damage).__name__, damage)
+        return []
+
+
+def _read_guards(data: dict[str, Plain], objects: FoundObjects | LateObjects) -> list[Guard]:
+    return list(map(Reader(data["sources"], objects).guard, json.loads(data["guards"])))
 
 
 def still_skipped(data: dict[str, Plain], around: Surroundings) -> bool:

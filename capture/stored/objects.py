@@ -32,7 +32,7 @@ from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
 from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, real
 from guards.sources import Source
-from guards.values import constants_equal
+from guards.values import constants_equal, weakly
 
 #: namespaces of `torch.ops` whose operators are torch's own
 OPERATORS = ("aten", "prim", "prims")
@@ -397,6 +397,10 @@ class FoundObjects:
             self._found[number] = value
         return self._found[number]
 
+    def late(self) -> LateObjects:
+        """The objects that are found by now, for whoever asks after the frame has gone."""
+        return LateObjects({number: weakly(value) for number, value in self._found.items()})
+
     def at(self, source: int) -> Any:
         """What the frame has at that source."""
         assert self._frame is not None
@@ -415,3 +419,18 @@ class FoundObjects:
         if now != facts:
             raise Changed(f"{kind} {place} {path} has changed")
         return value
+
+
+class LateObjects:
+    """Found objects that nobody holds. One that has gone meanwhile has a text in its place."""
+
+    def __init__(self, found: Mapping[int, Any]) -> None:
+        self._found = found
+
+    def __getitem__(self, number: int) -> Any:
+        ref = self._found[number]
+        value = None if ref is None else ref()
+        return GONE if value is None else value
+
+
+GONE = "an object that is not known any more"

@@ -30,7 +30,7 @@ from guards.lookup import (
     type_lookup,
 )
 from guards.sources import FUNCTION_FIELDS, AttrSource, DictValueSource, Source
-from guards.values import ObjectRef
+from guards.values import SINGLE_REFS, ObjectRef
 
 
 class ClassLacksGuard(PlaceGuard):
@@ -192,12 +192,12 @@ def _load_field(encoder: Encoder, function: int, field: str) -> int:
 
 
 def _check_id(encoder: Encoder, register: int, expected: ObjectRef) -> None:
-    encoder.emit("CHECK_ID", b=register, operands=[expected.id])
+    encoder.emit("CHECK_ID", b=register, operands=[expected])
 
 
 def _check_keyword_defaults(encoder: Encoder, mapping: int, expected: KeywordDefaults) -> None:
     if expected is None:
-        encoder.emit("CHECK_ID", b=mapping, operands=[id(None)])
+        encoder.emit("CHECK_ID", b=mapping, operands=[SINGLE_REFS[None]])
         return
     encoder.emit("CHECK_DICT_KEYS", b=mapping, operands=[name for name, _ in expected])
     for name, ref in expected:
@@ -206,7 +206,7 @@ def _check_keyword_defaults(encoder: Encoder, mapping: int, expected: KeywordDef
 
 def _check_cells(encoder: Encoder, closure: int, expected: tuple[ObjectRef, ...]) -> None:
     if not expected:
-        encoder.emit("CHECK_ID", b=closure, operands=[id(None)])
+        encoder.emit("CHECK_ID", b=closure, operands=[SINGLE_REFS[None]])
         return
     encoder.emit("CHECK_LENGTH", b=closure, operands=[len(expected)])
     for position, ref in enumerate(expected):

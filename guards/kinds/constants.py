@@ -16,7 +16,7 @@ from guards.guard import GuardError, PlaceGuard
 from guards.kinds.identity import ExactTypeGuard
 from guards.lookup import isinstance_raw, safe_repr
 from guards.sources import Source, StateSource
-from guards.values import NUMPY_NUMBERS, PLAIN_VALUE, constants_equal, is_constant
+from guards.values import NUMPY_NUMBERS, PLAIN_VALUE, SINGLE_REFS, constants_equal, is_constant
 
 
 class IntRangeGuard(PlaceGuard):
@@ -69,7 +69,7 @@ class ConstantGuard(PlaceGuard):
         if type(value) is int and value in INT64:
             encoder.emit("CHECK_INT", b=register, operands=[value])
         elif value is None or type(value) is bool:
-            encoder.emit("CHECK_ID", b=register, operands=[id(value)])
+            encoder.emit("CHECK_ID", b=register, operands=[SINGLE_REFS[value]])
         else:
             encoder.emit("CHECK_CONSTANT", b=register, operands=[value])
 

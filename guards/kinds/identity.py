@@ -37,8 +37,8 @@ class ExactTypeGuard(PlaceGuard):
     def holds_for(self, value: Any) -> bool:
         return bool(self.payload.is_same(type(value)))
 
-    def operands(self) -> list[int]:
-        return [self.payload.id]
+    def operands(self) -> list[ObjectRef]:
+        return [self.payload]
 
     @property
     def text(self) -> str:
@@ -61,8 +61,8 @@ class IdentityGuard(PlaceGuard):
     def holds_for(self, value: Any) -> bool:
         return bool(self.payload.is_same(value))
 
-    def operands(self) -> list[int]:
-        return [self.payload.id]
+    def operands(self) -> list[ObjectRef]:
+        return [self.payload]
 
     @property
     def text(self) -> str:

@@ -55,10 +55,10 @@ class TensorGuard(PlaceGuard):
     def holds_for(self, value: Any) -> bool:
         return self.payload.mismatch(value) is None
 
-    def operands(self) -> list[int]:
+    def operands(self) -> list[Any]:
         p = self.payload
         leaf = -1 if p.is_leaf is None else int(p.is_leaf)
-        head = [p.type.id, DTYPE_CODES[p.dtype], p.device_bits, p.dispatch_keys, int(p.requires_grad), leaf]
+        head = [p.type, DTYPE_CODES[p.dtype], p.device_bits, p.dispatch_keys, int(p.requires_grad), leaf]
         dims = [-1 if n is None else n for n in (*p.sizes, *(p.strides or ()))]
         return [*head, len(p.sizes), *dims]
 

@@ -49,12 +49,12 @@ class BufferProperties:
             return f"no such buffer: {error}"
         return None if found == self else found.text
 
-    def words(self) -> list[int]:
+    def words(self) -> list[Any]:
         """The operands of CHECK_BUFFER: class, the characters of the format as one number, readonly, sizes
         and strides.
         """
         packed = int.from_bytes(self.format.encode().ljust(8, b"\0"), "little")
-        return [self.cls.id, packed, int(self.readonly), *self.shape, *self.strides]
+        return [self.cls, packed, int(self.readonly), *self.shape, *self.strides]
 
 
 LONGEST_FORMAT = 7  # characters of a format that fit into a word with the zero at the end

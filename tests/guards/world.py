@@ -84,7 +84,11 @@ class Case:
 
 
 def verdict(
-    world: World, guards: GuardSet, slots: list[Source], change: Change | None = None
+    world: World,
+    guards: GuardSet,
+    slots: list[Source],
+    change: Change | None = None,
+    encode: Callable[..., Any] = encode,
 ) -> tuple[int, Any]:
     """The answers of both programs after `change`."""
     code = world.function.__code__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -17,9 +18,11 @@ import pytest
 import torch
 
 import capture
+from cache.entries import entries
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
 from capture.report.counters import counters
+from capture.report.errors import RecompileError
 from capture.stored.store import KIND, Shelf, shelf_of
 
 ROOT = Path(__file__).parents[3]
@@ -328,6 +331,7 @@ def test_planted_entries_raise_nothing() -> None:
     shelf = shelf_for(f)
     entry = shelf.content["entries"][0]
     kept = ("objects", "sources", "guards", "slots", "inputs", "result", "conversions", "facts", "kind")
+    kept = (*kept, "program", "states")
     for number, copy in enumerate(damaged({name: entry[name] for name in kept})):
         if number % 7:
             continue
@@ -335,6 +339,57 @@ def test_planted_entries_raise_nothing() -> None:
         shelf.store.put(shelf.parts, json.dumps(planted).encode(), KIND)
         value, _, _ = counted(f, X)
         assert value.shape == X.shape
+
+
+def test_damaged_guards_have_no_text(caplog: pytest.LogCaptureFixture) -> None:
+    """The program has checked them. They are read when somebody asks why one has failed."""
+    f = made("def f(x): return x.relu() * 2")
+    counted(f, X)
+    shelf = shelf_for(f)
+    for number, guards in enumerate(("", "[", "3", "[3]", '[["none", [], null]]')):
+        capture.reset()
+        changed = [{**entry, "guards": guards} for entry in shelf.content["entries"]]
+        shelf.store.put(shelf.parts, json.dumps({"entries": changed, "seen": {}}).encode(), KIND)
+        _, found, _ = counted(f, X)
+        with capture.enable():
+            assert f(X.repeat(2 + number, 1)).shape == (4 + 2 * number, 3)
+        assert found == 1
+        assert "can't be read" in caplog.text
+        caplog.clear()
+
+
+# --- texts ------------------------------------------------------------------------------------------------
+
+
+class Scaled:
+    kind = "relu"
+
+
+def test_a_stored_guard_that_fails_has_its_text() -> None:
+    f = made("def f(x, s): return getattr(torch, s.kind)(x) * 2")
+    texts = []
+    for stored in (0, 1):
+        scaled = Scaled()
+        assert counted(f, X, scaled)[1] == stored
+        scaled.kind = "sin"
+        with config.patch(error_on_recompile=True), pytest.raises(RecompileError) as error, capture.enable():
+            f(X, scaled)
+        texts.append(str(error.value).partition(", asked at")[0])
+    assert texts[0] == texts[1]
+    assert "'kind' not in s.__dict__" in texts[0]
+
+
+def test_an_entry_goes_with_the_objects_of_its_guards() -> None:
+    text = "class C: pass\ndef f(x, s): return torch.relu(x) * (2 if type(s) is C else 3)"
+    f = made(text)
+    counted(f, X, vars(sys.modules["program"])["C"]())
+    f = made(text)
+    module = sys.modules["program"]
+    value, found, _ = counted(f, X, module.C())
+    assert (found, len(entries(f.__code__))) == (1, 1)
+    module.C = None
+    gc.collect()
+    assert entries(f.__code__) == []
 
 
 # --- processes --------------------------------------------------------------------------------------------
