@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen.fake.shapes.spec import is_dense
 from codegen.kernel.errors import UntraceableError
 from codegen.kernel.records import dataclass
 
@@ -106,12 +107,17 @@ UPDATES: dict[OpOverload, Update] = {
 }
 
 
+def has_no_gaps(tensor: torch.Tensor) -> bool:
+    return is_dense(tuple(tensor.shape), tensor.stride())
+
+
 def calls_of(
     func: OpOverload, lists: Sequence[Any], given: dict[str, Any]
 ) -> Iterator[tuple[list[Any], list[Any], dict[str, Any]]]:
     """For each parameter: the tensors of the call, those that it writes, and its options.
 
-    An empty list is one that the optimizer does not need.
+    An empty list is one that the optimizer does not need. torch walks through the memory of all tensors at
+    once, whatever their strides are: with several layouts it computes something else.
     """
     update = UPDATES[func]
     options = {name: value for name, value in given.items() if name not in SCALES} | dict(update.options)
@@ -122,7 +128,8 @@ def calls_of(
     filled = [items or [None] * len(lists[0]) for items in lists]
     for tensors in zip(*filled, strict=True):
         like_param = [t for i, t in enumerate(tensors) if t is not None and i != update.step]
-        if len({(t.dtype, t.shape) for t in like_param}) != 1 or tensors[0].dtype not in DTYPES:
-            raise UntraceableError(f"a call of {func} with tensors of several kinds, or in half precision")
+        kinds = {(t.dtype, t.shape, t.stride()) for t in like_param}
+        if len(kinds) != 1 or tensors[0].dtype not in DTYPES or not has_no_gaps(tensors[0]):
+            raise UntraceableError(f"a call of {func} with tensors of several layouts, or in half precision")
         written = [t for t in like_param if t is not tensors[GRADS]]
         yield list(tensors), written, options

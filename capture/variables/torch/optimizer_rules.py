@@ -24,8 +24,7 @@ from capture.variables.core.rules import rule
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
-from codegen.fake.shapes.spec import is_dense
-from codegen.trace.updates import DTYPES
+from codegen.trace.updates import DTYPES, has_no_gaps
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
@@ -159,7 +158,7 @@ def _have_one_layout(tensors: tuple[TensorVariable, ...]) -> bool:
         return False
     kind = (param.dtype, param.shape, param.stride())
     same = all((t.fake.dtype, t.fake.shape, t.fake.stride()) == kind for t in tensors)
-    return same and is_dense(tuple(param.shape), param.stride())
+    return same and has_no_gaps(param)
 
 
 def _counts(step: TensorVariable) -> bool:

@@ -117,7 +117,7 @@ def test_fused_sgd_is_native(first: bool, momentum: float) -> None:
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("why", ["half", "scale", "shapes"])
+@pytest.mark.parametrize("why", ["half", "scale", "shapes", "strides", "gaps"])
 def test_what_stays_torchs_own(why: str) -> None:
     n = len(SHAPES)
     given = [*lists(4, torch.bfloat16 if why == "half" else torch.float32), [], steps()]
@@ -133,4 +133,8 @@ def test_what_stays_torchs_own(why: str) -> None:
         flat = [*flat, torch.tensor(2.0)]
     if why == "shapes":
         flat[n] = torch.randn(3)
+    if why == "strides":  # the gradient of the first parameter
+        flat[n] = flat[n].t().contiguous().t()
+    if why == "gaps":
+        flat[::n] = [torch.randn(7, 10)[:, ::2] for _ in flat[::n]]
     assert isinstance(compile_fx(gm, flat), EagerGraph)
