@@ -1,19 +1,22 @@
 """Which definitions are the same computation on different memory.
 
 In:  definitions. Each comes after its operands.
-Out: a number for each. Equal numbers mean that the definitions differ only in the memory that they read.
+Out: a number for each. Equal numbers mean that the definitions differ only in the memory that they read, and
+     in how other kernels fill that memory.
 
     p0 - g0 * 0.1   and   p1 - g1 * 0.1   ->   the same form, if the four buffers have one layout
 
 Roots of one form on separate memory do not share a loop body. Otherwise one body would hold every buffer of
-an optimizer step. They become one kernel that runs over a table of buffers (`codegen.passes.steps.tables`).
+an optimizer step, or the sums of every layer. Their kernels have one text, and those that are small become
+one kernel that runs over a table of buffers (`codegen.passes.steps.tables`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from codegen.kernel.index_algebra import Index
 from codegen.lower.tensor_expr import (
     Affine,
     Checked,
@@ -33,17 +36,27 @@ from codegen.lower.tensor_expr import (
 )
 
 
-def forms(
-    values: Iterable[TensorExpr], parts: Callable[[TensorExpr], tuple[TensorExpr, ...]]
-) -> dict[TensorExpr, int]:
-    """The form of each definition. `parts` gives the operands of a definition."""
-    numbers: dict[tuple[Any, ...], int] = {}
-    found: dict[TensorExpr, int] = {}
-    for value in values:
-        below = tuple(found[part] for part in parts(value))
-        key = (type(value), value.dtype, value.shape, *_OWN[type(value)](value), below)
-        found[value] = numbers.setdefault(key, len(numbers))
-    return found
+class Forms:
+    """The form of each definition that was visited. A definition comes after its operands."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._found: dict[TensorExpr, int] = {}
+
+    def of(self, value: TensorExpr) -> int:
+        return self._found[value]
+
+    def visit(self, value: TensorExpr, parts: tuple[TensorExpr, ...]) -> None:
+        """`parts`: the operands of the definition."""
+        below = tuple(self._found[part] for part in parts)
+        self._note(value, (type(value), value.dtype, value.shape, *_OWN[type(value)](value), below))
+
+    def store(self, value: TensorExpr, strides: tuple[Index, ...]) -> None:
+        """From here on the definition is memory for its users: it does not matter how it was computed."""
+        self._note(value, (Stored, value.dtype, value.shape, strides, 0, ()))
+
+    def _note(self, value: TensorExpr, key: tuple[Any, ...]) -> None:
+        self._found[value] = self._numbers.setdefault(key, len(self._numbers))
 
 
 def _walk(transform: Transform) -> Any:

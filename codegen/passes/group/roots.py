@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from codegen.kernel.index_algebra import Index, Ranges, indirect, minus
+from codegen.kernel.index_algebra import Index, Ranges, indirect, minus, row_major
 from codegen.kernel.ops import OPS
 from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import (
@@ -35,7 +35,7 @@ from codegen.lower.tensor_expr import (
     numel,
     topological,
 )
-from codegen.passes.group.alike import forms
+from codegen.passes.group.alike import Forms
 
 CHEAP = 6  # cycles for each element: up to this, each user computes a definition again
 
@@ -142,16 +142,18 @@ def find_roots(stores: list[Assignment], wanted: frozenset[int] = frozenset()) -
         targets.setdefault(store.value, []).append(store.target)
     uses = _through_views(order, uses)
     costs = _Costs()
-    form_of = forms(order, children)
+    forms = Forms()
     roots: dict[TensorExpr, Root] = {}
     for value in order:
         costs.visit(value, False)
+        forms.visit(value, children(value))
         shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
         if value in targets or isinstance(value, (Reduce, Scan)) or shared or value in forced:
             roots[value] = Root(
-                len(roots), value, targets.get(value, []), cycles=costs.cycles[value], form=form_of[value]
+                len(roots), value, targets.get(value, []), cycles=costs.cycles[value], form=forms.of(value)
             )
             costs.visit(value, True)
+            forms.store(value, row_major(value.shape))
     for root in roots.values():
         _collect_reads(root, roots)
     return roots

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from codegen.kernel.form import KernelForm
 from codegen.kernel.program import ExternStep, KernelStep
 from tests.codegen.lowering_check import check, kernels
 
@@ -100,6 +101,25 @@ def test_shared_values_do_not_explode():
 
     program = check(function, torch.randn(16), native=False)
     assert sum(len(str(kernel)) for kernel in kernels(program)) < 400_000
+
+
+def test_the_number_of_layers_does_not_change_their_kernels():
+    def layers(count):
+        def function(g, w, v, *inputs):
+            sums = []
+            for x in inputs:
+                row = (x.mean(1, keepdim=True), x.square().mean(1, keepdim=True), v, v)
+                g, *columns = torch.ops.aten.native_layer_norm_backward(g, x, (40,), *row, [True] * 3)
+                sums += columns  # each layer computes them from what the one before has stored
+                g = g + g @ w
+            return (g, *sums)
+
+        inputs = [torch.rand(300, 40) for _ in range(count)]
+        weights = torch.rand(40, 40) / 20, torch.rand(40)
+        program = check(function, torch.rand(300, 40), *weights, *inputs, no_calls=False)
+        return {KernelForm(kernel).whole for kernel in kernels(program)}
+
+    assert layers(5) == layers(2)
 
 
 def test_a_number_is_stored_beside_an_empty_loop():
