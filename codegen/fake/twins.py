@@ -98,7 +98,7 @@ def make_fake(
         else:
             meta = torch.empty(0, dtype=tensor.dtype, device=META)
             meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
-        fake = FakeTensor(mode, meta, device)
+        fake = mode.make(meta, device)
     if tensor.requires_grad:
         fake.requires_grad_()
         if not tensor.is_leaf:
@@ -116,7 +116,7 @@ class NonLeaf(torch.autograd.Function):
     def forward(
         ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor
     ) -> FakeTensor:
-        return FakeTensor(mode, meta, device)
+        return mode.make(meta, device)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -86,7 +86,7 @@ def link(
     with events.phase("plan"):
         plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
     if plan.native:
-        own_product.use(store)
+        own_product.want()
     graph = planned(program, compiled, plan, fallback)
     write_logs(graph)
     return graph

@@ -3,11 +3,13 @@
 In:  nothing, or the object file of an earlier process.
 Out: `_capture` knows the function (native/graph/own_product.c); it takes the products of all plans.
 
-    use(store)   ->   compiled once for a machine; tried once in each process, against sgemm
+    want()                  ->   `compile_it` runs once the function would have saved what it costs
+    share(store, version)   ->   tried at once where the store has it; else the store gets it
 
-MKL adds in the order of `codegen.llvm.dense.blocking.block_of`, and uses AVX-512 on some processors only.
-Nothing is assumed: where one bit differs, or the generated function is slower, BLAS computes the products.
-All that is for BLAS on one thread. On several it adds in other orders, and computes the products itself.
+It is compiled once for a machine, and tried once in each process, against sgemm. MKL adds in the order of
+`codegen.llvm.dense.blocking.block_of`, and uses AVX-512 on some processors only. Nothing is assumed: where
+one bit differs, or the generated function is slower, BLAS computes the products. All that is for BLAS on one
+thread. On several it adds in other orders, and computes the products itself.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +25,7 @@ from typing import Any, Protocol
 
 import _capture
 
+from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.records import dataclass
 from codegen.launch import object_code
 from codegen.launch.levels import host_level
@@ -47,6 +51,9 @@ COMPARED = (
 TIMED = ((32, 64, 64, False, False, False), (64, 96, 200, False, True, False))
 TURNS = 5
 
+#: nanoseconds of compilation, and of the import of the compiler
+COMPILATION, IMPORT = 50_000_000, 150_000_000
+
 
 class Store(Protocol):
     def get(self, parts: tuple[str, ...], kind: str = ...) -> bytes | None: ...
@@ -58,11 +65,13 @@ class Store(Protocol):
 class State:
     """Of this process.
 
-    `wanted`: a plan has products. `tried`: it is known whether the function is used. `code`: what holds its
-    machine code, if it is; `file` gives the object file, which only a store needs; `kept`: the store has it.
+    `wanted`: a plan has products. `place`: the store that is to have the function, and the version there.
+    `tried`: it is known whether the function is used. `code`: what holds its machine code, if it is; `file`
+    gives the object file, which only a store needs; `kept`: the store has it.
     """
 
     wanted: bool = False
+    place: tuple[Store, str] | None = None
     tried: bool = False
     code: Any = None
     file: Callable[[], bytes] = bytes
@@ -72,8 +81,17 @@ class State:
 state = State()
 
 
-def use(store: Any = None) -> None:
-    """Compile the function, or take it from `store`, and try it. Only the first call does anything."""
+def want() -> None:
+    """A plan has products."""
+    if not state.wanted:
+        state.wanted = True
+        if not state.tried:
+            cost = COMPILATION if "llvmlite" in sys.modules else COMPILATION + IMPORT
+            _capture.await_own_product(compile_it, cost, *LEAST)
+
+
+def compile_it() -> None:
+    """Compile the function and try it. A store gets it."""
     if state.tried:
         return
     state.tried = True
@@ -85,26 +103,36 @@ def use(store: Any = None) -> None:
     target = Target.host()
     if target.cpu != host_level():
         return
+    store = None if state.place is None else state.place[0]
     text = module_of(emit_open_product(target, SYMBOL))
-    code = compile_text(text, list(SYMBOLS), target, store)
-    _try(code, lambda: code.object_file(store), code.address)
-
-
-def restore(store: Store, version: str) -> None:
-    """The same with the object file that an earlier process has kept, if there is one."""
-    if state.tried or not state.wanted:
+    try:
+        code = compile_text(text, list(SYMBOLS), target, store)
+    except (CompilationFailed, OSError) as error:
+        log.warning("BLAS computes all products of matrices: the generated one can't be used: %s", error)
         return
-    file = store.get(parts_of(version))
+    _try(code, lambda: code.object_file(store), code.address)
+    _keep()
+
+
+def share(store: Store, version: str) -> None:
+    """Take the object file that an earlier process has kept. Without one, keep that of this process."""
+    if not state.wanted or state.place is not None:
+        return
+    state.place = store, version
+    file = None if state.tried else store.get(parts_of(version))
     code = None if file is None else object_code.load(file, address_of)
     if code is not None and file is not None:
         state.tried = state.kept = True
+        _capture.await_own_product(None, 0, *LEAST)
         _try(code, lambda: file, code.__getitem__)
+    _keep()
 
 
-def keep(store: Store, version: str) -> None:
+def _keep() -> None:
     """Put the object file into the store, for processes without a compiler."""
-    if state.code is not None and not state.kept:
+    if state.code is not None and state.place is not None and not state.kept:
         state.kept = True
+        store, version = state.place
         store.put(parts_of(version), state.file())
 
 

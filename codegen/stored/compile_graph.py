@@ -151,7 +151,7 @@ def read(key: str, store: Store, module: Callable[[Any], fx.GraphModule], check_
         log.warning("the compiled graph %s is not used: %s; it is compiled again", key[:16], damage)
         return None
     remember(found, key, store)
-    own_product.restore(store, versions())
+    own_product.share(store, versions())
     return found
 
 
@@ -160,7 +160,7 @@ def keep(compiled: Any, known: Captured, key: str, store: Store) -> None:
     if data is not None:
         store.put(parts_of(key), data, KIND)
         remember(compiled, key, store)
-        own_product.keep(store, versions())
+        own_product.share(store, versions())
 
 
 def remember(compiled: Any, key: str, store: Store) -> None:

@@ -130,7 +130,8 @@ def plan_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] |
     graph.codes = codes
     graph.views = reader.read(data["views"])
     graph.extern_calls, graph.native_calls = data["extern_calls"], data["native_calls"]
-    own_product.state.wanted |= bool(graph.native_calls)
+    if graph.native_calls:
+        own_product.want()
     graph.counts = Counts(*data["counts"])
     graph.may_fail = data["may_fail"]
     return graph

@@ -18,6 +18,7 @@
 
 #include "capture_native.h"
 #include "tensors/huge_pages.h"
+#include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "graph/profiled.h"
 #include "tensors/tensor_access.h"
@@ -415,6 +416,9 @@ static int run_graph(CompiledGraph *graph, PyObject *const *args, Py_ssize_t nar
 int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
 {
     CompiledGraph *graph = (CompiledGraph *)object;
+    if (own_product_compile_if_due() < 0) {
+        return -1;
+    }
     if (!profiler_runs()) {
         return run_graph(graph, args, nargs, outs);
     }

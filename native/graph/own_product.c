@@ -3,6 +3,9 @@
  * In:  its address, from `_capture.set_own_product`; sizes, strides and bare pointers.
  * Out: the product, with the bits of BLAS: codegen/launch/own_product.py has compared them.
  *
+ * The function is compiled when it would have saved what that costs. Until then BLAS computes the products,
+ * and the time that they would have saved is added up.
+ *
  * The workspace of a thread grows with the largest product, and goes with the thread.
  */
 #include "graph/own_product.h"
@@ -11,6 +14,11 @@
 #include <stdlib.h>
 
 #define ALIGNMENT 64
+
+/* Nanoseconds that a call of the function saves: some for each product, and one for so many multiplications.
+ * Measured for products of 8 x 64 x 64 to 512 x 512 x 512. */
+#define SAVED_BY_A_PRODUCT 4000
+#define MULTIPLICATIONS_OF_A_NANOSECOND 200
 
 typedef void (*Product)(float *, const float *, const float *, const float *, void *, int64_t, int64_t,
                         int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
@@ -21,6 +29,9 @@ static Product run_product;
 static NeededWorkspace needed_workspace;
 static int64_t least_rows, least_columns;
 
+static PyObject *compile_it; /* NULL: nobody waits for it */
+static int64_t saved, worth; /* nanoseconds */
+
 static pthread_key_t ends_with_thread;
 static _Thread_local void *workspace;
 static _Thread_local size_t workspace_size;
@@ -29,9 +40,23 @@ static _Thread_local size_t workspace_size;
     (p)->rows, (p)->columns, (p)->inner, (p)->output_row, (p)->left_row, (p)->left_column, (p)->right_row,   \
         (p)->right_column, (p)->bias_row
 
+/* Several threads may do so, each for its share of the products. */
+static void add_what_it_would_save(const OwnProduct *product)
+{
+    int64_t work = product->rows * product->columns * product->inner;
+    int64_t more = SAVED_BY_A_PRODUCT + work / MULTIPLICATIONS_OF_A_NANOSECOND;
+    __atomic_fetch_add(&saved, more, __ATOMIC_RELAXED);
+}
+
 bool own_product_ready(const OwnProduct *product)
 {
-    if (run_product == NULL || product->rows < least_rows || product->columns < least_columns) {
+    if (product->rows < least_rows || product->columns < least_columns) {
+        return false;
+    }
+    if (run_product == NULL) {
+        if (compile_it != NULL) {
+            add_what_it_would_save(product);
+        }
         return false;
     }
     size_t needed = (size_t)needed_workspace(NUMBERS(product));
@@ -55,6 +80,35 @@ void own_product_run(const OwnProduct *product, float *output, const float *left
     run_product(output, left, right, bias, workspace, NUMBERS(product));
 }
 
+int own_product_compile_if_due(void)
+{
+    if (compile_it == NULL || __atomic_load_n(&saved, __ATOMIC_RELAXED) < worth) {
+        return 0;
+    }
+    PyObject *function = compile_it; /* it is called once */
+    compile_it = NULL;
+    PyObject *result = PyObject_CallNoArgs(function);
+    Py_DECREF(function);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* await_own_product(function or None, nanoseconds, least rows, least columns) */
+static PyObject *await_own_product(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    long long nanoseconds, rows, columns;
+    if (!PyArg_ParseTuple(args, "OLLL", &function, &nanoseconds, &rows, &columns)) {
+        return NULL;
+    }
+    least_rows = rows;
+    least_columns = columns;
+    saved = 0;
+    worth = nanoseconds;
+    Py_XSETREF(compile_it, function == Py_None ? NULL : Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 /* set_own_product(address of the product, of its workspace's size, least rows, least columns) */
 static PyObject *set_own_product(PyObject *module, PyObject *args)
 {
@@ -75,6 +129,10 @@ static PyMethodDef methods[] = {
      "set_own_product(product, workspace, rows, columns): addresses of the generated product of float32 "
      "matrices and of the function that tells the bytes of its workspace; the least output that it takes. "
      "0 as the first address: BLAS computes all products."},
+    {"await_own_product", await_own_product, METH_VARARGS,
+     "await_own_product(function, nanoseconds, rows, columns): the function is called in front of a graph, "
+     "once the generated product would have saved so much time for outputs of that least size. None: nobody "
+     "waits for it."},
     {NULL, NULL, 0, NULL},
 };
 

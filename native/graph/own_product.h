@@ -19,6 +19,9 @@ bool own_product_ready(const OwnProduct *product);
 void own_product_run(const OwnProduct *product, float *output, const float *left, const float *right,
                      const float *bias);
 
+/* Compiles it where it would have saved what that costs. 0, or -1 with an exception. */
+int own_product_compile_if_due(void);
+
 int init_own_product(PyObject *module);
 
 #endif

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codegen.kernel.index_algebra import Index
 from codegen.kernel.program import ExternStep, ViewStep
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import Unordered
 from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr, copy_of
-from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase, Statement
+from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.draft.statements import draft_group
 from codegen.passes.graph.failures import call_may_fail
 from codegen.passes.group.align import open_group
@@ -25,6 +24,9 @@ from codegen.passes.group.buffers import is_input, temporary
 from codegen.passes.group.fuse import Dependencies
 from codegen.passes.group.group import Group, group_may_fail
 from codegen.passes.group.roots import Root
+
+#: the number of its run of statements, and itself
+Access = tuple[int, DraftLoad | DraftStore]
 
 
 def make_writes_safe(
@@ -55,17 +57,19 @@ def make_writes_safe(
         if versions:
             draft = draft_group(group, roots, lowering.versions)
             names = {lowering.versions[name].input for name in versions}
-            if fails or not all(_touches_own_element(draft, name) for name in names):
+            accesses = _accesses(draft)
+            if fails or not all(_are_of_own_element(accesses.get(name, [])) for name in names):
                 raise Unordered(names, "the step may fail, or reads other elements than it writes")
             dependencies.run_after(group, failing)
         if fails:
             unsafe = written
         else:
             drafts[group.number] = draft = draft_group(group, roots, lowering.versions)
+            accesses = _accesses(draft)
             unsafe = {
                 name
                 for name in sorted(written)
-                if not _is_safe(group, name, draft, dependencies, loading.get(name, []))
+                if not _is_safe(group, name, accesses.get(name, []), dependencies, loading.get(name, []))
             }
             if written - unsafe:
                 dependencies.run_after(group, failing)
@@ -75,31 +79,40 @@ def make_writes_safe(
     return copies, {} if copies else drafts  # readers of a copied target now read another place
 
 
-def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, loading: list[Group]) -> bool:
+def _is_safe(
+    group: Group, name: str, accesses: list[Access], dependencies: Dependencies, loading: list[Group]
+) -> bool:
     """`loading`: the groups that read the buffer."""
     elsewhere = [root for other in loading if other is not group for root in other.members]
     readers = [*elsewhere, *dependencies.readers(name)]
-    if dependencies.need_group(readers, group) or not _touches_own_element(draft, name):
+    if dependencies.need_group(readers, group) or not _are_of_own_element(accesses):
         return False
     dependencies.run_after(group, readers)
     return True
 
 
-def _touches_own_element(draft: Draft, name: str) -> bool:
-    """Whether all accesses to the buffer use one index in one run of statements, the loads first."""
-    places: set[tuple[int, Index]] = set()
-    stored = False
-    segment = 0
+def _accesses(draft: Draft) -> dict[str, list[Access]]:
+    """By buffer: its loads and stores in their order, each with the number of its run of statements."""
+    found: dict[str, list[Access]] = {}
+    run = 0
     for item in draft.body:
-        statements: list[Statement] = item.body if isinstance(item, Phase) else [item]
-        segment += isinstance(item, Phase)
-        for access in [s for s in statements if isinstance(s, (DraftLoad, DraftStore)) and s.buffer == name]:
-            if stored and isinstance(access, DraftLoad):
-                return False
-            stored = stored or isinstance(access, DraftStore)
-            places.add((segment, access.index))
-        segment += isinstance(item, Phase)
-    return len(places) <= 1
+        is_phase = isinstance(item, Phase)
+        run += is_phase
+        for statement in item.body if isinstance(item, Phase) else (item,):
+            if isinstance(statement, (DraftLoad, DraftStore)):
+                found.setdefault(statement.buffer, []).append((run, statement))
+        run += is_phase
+    return found
+
+
+def _are_of_own_element(accesses: list[Access]) -> bool:
+    """Whether all of them use one index in one run of statements, the loads first."""
+    stored = False
+    for _, access in accesses:
+        if stored and isinstance(access, DraftLoad):
+            return False
+        stored = stored or isinstance(access, DraftStore)
+    return len({(run, access.index) for run, access in accesses}) <= 1
 
 
 def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:

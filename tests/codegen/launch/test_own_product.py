@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from codegen.compile_fx import compile_fx
+from codegen.kernel.errors import CompilationFailed
 from codegen.launch import jit, own_product
 from codegen.launch.jit import compile_text
 from codegen.llvm.dense.open_product import FORM, LEAST, emit_open_product
@@ -47,6 +48,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     _capture.set_own_product(0, 0, 0, 0)
     yield
     torch.set_num_threads(threads)
+    _capture.await_own_product(None, 0, 0, 0)
     _capture.set_own_product(0, 0, 0, 0)
     if before.code is not None:
         address = getattr(before.code, "address", None) or before.code.__getitem__
@@ -212,7 +214,7 @@ def test_threads_have_workspaces_of_their_own(fresh: None, code: Any) -> None:
 
 
 def test_bits_are_those_of_eager_where_it_is_used(fresh: None) -> None:
-    own_product.use()
+    own_product.compile_it()
     if own_product.state.code is None:
         pytest.skip("the generated function gives other bits than this BLAS, or is slower")
     for m, n, k in ((16, 64, 30), (33, 70, 190), (40, 50, 250), (9, 33, 700)):
@@ -247,17 +249,19 @@ def test_a_later_process_takes_the_object_file(
     monkeypatch.setattr(own_product, "_faster", lambda *_: True)
     store = Store()
     own_product._try(code, lambda: code.object_file(None), code.address)
-    own_product.keep(store, "1")
-    assert len(store) == 1
+    own_product.share(store, "1")
+    assert not store  # no plan has products
+    own_product.want()
+    own_product.share(store, "1")
+    assert list(store) == [own_product.parts_of("1")]
 
-    own_product.state = own_product.State()
-    own_product.restore(store, "1")
-    assert own_product.state.code is None  # no plan has products
-    own_product.state.wanted = True
-    own_product.restore(store, "2")
-    assert own_product.state.code is None
-    own_product.restore(store, "1")
-    assert own_product.state.code is not None
+    for version, has_it in (("2", False), ("1", True)):
+        own_product.state = own_product.State()
+        own_product.share(store, version)
+        assert own_product.state.code is None
+        own_product.want()
+        own_product.share(store, version)
+        assert (own_product.state.code is not None) is has_it
     x, y = randn(20, 30), randn(30, 40)
     torch.testing.assert_close(compiled(mm, x, y)(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
 
@@ -274,9 +278,110 @@ def test_without_a_store_the_function_is_compiled_once(fresh: None, monkeypatch:
     monkeypatch.setattr(jit, "_object_file", counted)
     monkeypatch.setattr(own_product, "_equal", lambda *_: True)
     monkeypatch.setattr(own_product, "_faster", lambda *_: True)
-    own_product.use()
+    own_product.want()
+    own_product.compile_it()
+    own_product.compile_it()
     assert own_product.state.code is not None
     assert len(compiled_texts) == 1
     store = Store()
-    own_product.keep(store, "1")
-    assert list(store) == [own_product.parts_of("1")]
+    own_product.share(store, "1")
+    assert own_product.parts_of("1") in store
+
+
+# --- when it is compiled ----------------------------------------------------------------------------------
+
+
+def count_compilations(monkeypatch: pytest.MonkeyPatch, cost: int) -> list[int]:
+    """Each graph that is made from now on waits for `cost` nanoseconds."""
+    calls: list[int] = []
+    monkeypatch.setattr(own_product, "COMPILATION", cost)
+    monkeypatch.setattr(own_product, "IMPORT", 0)
+    monkeypatch.setattr(own_product, "compile_it", lambda: calls.append(1))
+    return calls
+
+
+def test_it_is_compiled_once_when_it_would_have_saved_what_that_costs(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_compilations(monkeypatch, 50_000)
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    found = []
+    for _ in range(40):
+        torch.testing.assert_close(run(x, y)[0], x @ y)
+        found.append(len(calls))
+    assert found[0] == 0
+    assert found[-1] == 1
+    assert 5 < found.index(1) < 20  # 4 us for each product
+
+
+@pytest.mark.parametrize("size", [(7, 300, 400), (200, 300, 31)])
+def test_products_that_it_does_not_take_save_nothing(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int, int]
+) -> None:
+    calls = count_compilations(monkeypatch, 1)
+    rows, inner, columns = size
+    x, y = randn(rows, inner), randn(inner, columns)
+    run = compiled(mm, x, y)
+    for _ in range(5):
+        run(x, y)
+    assert calls == []
+
+
+def test_several_threads_do_not_wait_for_it(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_compilations(monkeypatch, 1)
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    torch.set_num_threads(2)
+    for _ in range(5):
+        run(x, y)
+    assert calls == []
+
+
+def test_the_next_process_has_what_is_compiled_late(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_product, "COMPILATION", 1)
+    monkeypatch.setattr(own_product, "IMPORT", 0)
+    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
+    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
+    x, y = randn(20, 30), randn(30, 40)
+    run, store = compiled(mm, x, y), Store()
+    own_product.share(store, "1")
+    for _ in range(3):
+        torch.testing.assert_close(run(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
+    assert own_product.state.code is not None
+    assert own_product.parts_of("1") in store
+
+
+def test_blas_computes_where_it_can_not_be_compiled(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise CompilationFailed("no machine code today", "")
+
+    monkeypatch.setattr(own_product, "COMPILATION", 1)
+    monkeypatch.setattr(own_product, "IMPORT", 0)
+    monkeypatch.setattr(jit, "compile_text", refuse)
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    for _ in range(3):
+        torch.testing.assert_close(run(x, y)[0], x @ y)
+    assert [record.message for record in caplog.records] == [
+        "BLAS computes all products of matrices: the generated one can't be used: no machine code today"
+    ]
+
+
+def test_an_interrupt_while_it_is_compiled_is_the_programs(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own_product, "COMPILATION", 1)
+    monkeypatch.setattr(own_product, "IMPORT", 0)
+    monkeypatch.setattr(own_product, "compile_it", interrupted)
+    x, y = randn(20, 30), randn(30, 40)
+    run = compiled(mm, x, y)
+    run(x, y)
+    with pytest.raises(KeyboardInterrupt):
+        run(x, y)
+    torch.testing.assert_close(run(x, y)[0], x @ y)
