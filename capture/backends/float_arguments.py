@@ -168,8 +168,9 @@ def _needed_as_numbers(
     """The reads of floats whose number an operator needs: the operator takes no tensor in its place."""
     needed: set[torch.fx.Node] = set()
     for node in graph.nodes:
-        if node not in read and _as_tensor_operation(node, read) is None:
-            needed |= {below for argument in node.all_input_nodes for below in read.get(argument, ())}
+        floats = [] if node in read else [n for n in node.all_input_nodes if n in read]
+        if floats and _as_tensor_operation(node, read) is None:
+            needed.update(*(read[number] for number in floats))
     return needed
 
 

@@ -9,6 +9,7 @@ Out: `Decoded`: `instructions[i]`, and `handlers[i]`, the `Handler` of the inner
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType
@@ -128,44 +129,27 @@ def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:
 def _decode(code: CodeType) -> Decoded:
     raw = dialect.raw_instructions(code)
     offsets = [i.offset for i in raw]
-    index_at = _index_by_offset(code, offsets)
     instructions = []
     line = code.co_firstlineno
     for index, item in enumerate(raw):
         line = line if item.positions[0] is None else item.positions[0]
-        target = index_at[item.argval] if item.opname in dialect.JUMPS else None
+        target = bisect_left(offsets, item.argval) if item.opname in dialect.JUMPS else None
         instructions.append(_instruction(index, item, target, line))
-    return Decoded(tuple(instructions), _handlers(code, offsets, index_at))
+    return Decoded(tuple(instructions), _handlers(code, offsets))
 
 
 def _instruction(index: int, item: dialect.RawInstruction, target: int | None, line: int) -> Instruction:
     jump = item.opname in dialect.JUMPS
     return Instruction(
-        index=index,
-        name=item.opname,
-        arg=item.arg,
-        value=item.argval,
-        target=target if jump else None,
-        line=line,
-        positions=item.positions,
+        index, item.opname, item.arg, item.argval, target if jump else None, line, item.positions
     )
 
 
-def _index_by_offset(code: CodeType, offsets: list[int]) -> dict[int, int]:
-    """For each offset in the code the index of the first instruction that starts there or later."""
-    result: dict[int, int] = {}
-    position = 0
-    for offset in range(0, len(code.co_code) + dialect.CODE_UNIT, dialect.CODE_UNIT):
-        while position < len(offsets) and offsets[position] < offset:
-            position += 1
-        result[offset] = position
-    return result
-
-
-def _handlers(code: CodeType, offsets: list[int], index_at: dict[int, int]) -> tuple[Handler | None, ...]:
+def _handlers(code: CodeType, offsets: list[int]) -> tuple[Handler | None, ...]:
+    """`offsets`: of the instructions. What begins between two of them begins at the later one."""
     handlers: list[Handler | None] = [None] * len(offsets)
     for entry in dialect.exception_table(code):
-        handler = Handler(index_at[entry.target], entry.depth, entry.lasti)
-        for index in range(index_at[entry.start], index_at[entry.end]):
+        handler = Handler(bisect_left(offsets, entry.target), entry.depth, entry.lasti)
+        for index in range(bisect_left(offsets, entry.start), bisect_left(offsets, entry.end)):
             handlers[index] = handler
     return tuple(handlers)

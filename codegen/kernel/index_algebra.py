@@ -114,13 +114,18 @@ def plus(left: Index, right: Index) -> Index:
     elif right == 0 and isinstance(right, int):
         return left
     terms = dict(terms_of(left))
-    for atoms, coef in terms_of(right).items():
-        total = terms.get(atoms, 0) + coef
+    _add(terms, right, 1)
+    return _make(terms)
+
+
+def _add(terms: dict[Monomial, int], index: Index, factor: int) -> None:
+    """Adds `index * factor` to the terms, in place. The factor is not 0."""
+    for atoms, coef in terms_of(index).items():
+        total = terms.get(atoms, 0) + coef * factor
         if total:
             terms[atoms] = total
         else:
             del terms[atoms]
-    return _make(terms)
 
 
 def times(left: Index, right: Index) -> Index:
@@ -163,10 +168,13 @@ def row_major(shape: tuple[Index, ...]) -> tuple[Index, ...]:
 
 
 def dot(indices: Iterable[Index], strides: Iterable[Index]) -> Index:
-    total: Index = 0
+    terms: dict[Monomial, int] = {}
     for index, stride in zip(indices, strides, strict=True):
-        total = plus(total, times(index, stride))
-    return total
+        if not isinstance(stride, int):
+            _add(terms, times(index, stride), 1)
+        elif stride:
+            _add(terms, index, stride)
+    return _make(terms)
 
 
 def atoms_of(index: Index) -> set[str]:
@@ -363,13 +371,13 @@ class Ranges:
         """`index` with atoms replaced and simplified again."""
         if isinstance(index, int):
             return index
-        total: Index = 0
+        terms: dict[Monomial, int] = {}
         for atoms, coef in index.terms.items():
             term: Index = coef
             for atom in atoms:
                 term = times(term, self._substitute_atom(atom, mapping))
-            total = plus(total, term)
-        return total
+            _add(terms, term, 1)
+        return _make(terms)
 
     def _substitute_atom(self, atom: str, mapping: Mapping[str, Index]) -> Index:
         if isinstance(atom, Division):

@@ -38,6 +38,7 @@ FEW_LANES = 4  # the same if there is little to compute: then lanes that lie apa
 SCATTER = 3  # a scatter costs this many gathers more than a gather
 SHORT_SCAN = 32  # floats; measured
 CHEAP = 8  # cycles for each element: up to this, memory takes most of the time
+HEAVY = 12  # cycles of an iteration: from here on, half as many vectors hide the time that others wait
 LIGHT = 24  # cycles for each element: below this, several vectors are in flight
 
 
@@ -160,9 +161,21 @@ def _is_short_scan(draft: Draft, phase: Phase) -> bool:
 
 
 def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
-    unroll = 4 if vector and phase.reduces else 2 if vector else 1
+    unroll = _vectors(phase) if vector else 1
     extent = to_expr(draft.ranges.extents[name])
     return ir.Loop(name, extent, parallel=not phase.reduces, vector=vector, unroll=unroll)
+
+
+def _vectors(phase: Phase) -> int:
+    """The number of vectors in flight. More of them make long code, which takes longer to compile."""
+    most = 4 if phase.reduces else 2
+    return most // 2 if _weight(phase) >= HEAVY else most
+
+
+def _weight(phase: Phase) -> int:
+    """The cycles of an iteration: those of the arithmetic, and one for each access of memory."""
+    ops = sum(OPS[statement.name].cost for statement in phase.body if isinstance(statement, ir.Op))
+    return ops + sum(isinstance(statement, (DraftLoad, DraftStore)) for statement in phase.body)
 
 
 # --- which axis runs in lanes -----------------------------------------------------------------------------
