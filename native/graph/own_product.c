@@ -87,7 +87,10 @@ int own_product_compile_if_due(void)
     }
     PyObject *function = compile_it; /* it is called once */
     compile_it = NULL;
+    PyThreadState *tstate = PyThreadState_Get();
+    PyThreadState_EnterTracing(tstate); /* what traces or profiles the program sees none of it */
     PyObject *result = PyObject_CallNoArgs(function);
+    PyThreadState_LeaveTracing(tstate);
     Py_DECREF(function);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;

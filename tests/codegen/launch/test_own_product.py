@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -385,3 +386,17 @@ def test_an_interrupt_while_it_is_compiled_is_the_programs(
     with pytest.raises(KeyboardInterrupt):
         run(x, y)
     torch.testing.assert_close(run(x, y)[0], x @ y)
+
+
+def test_what_profiles_the_program_sees_none_of_it(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_compilations(monkeypatch, 1)
+    x, y = randn(20, 30), randn(30, 40)
+    run, seen = compiled(mm, x, y), []
+    sys.setprofile(lambda frame, event, argument: seen.append(frame.f_code.co_name))
+    try:
+        run(x, y)
+        run(x, y)
+    finally:
+        sys.setprofile(None)
+    assert calls == [1]
+    assert "<lambda>" not in seen
