@@ -212,12 +212,13 @@ def run_autograd(
 ) -> tuple[torch.Tensor | None, ...]:
     """`torch.autograd.grad(..., allow_unused=True, retain_graph=True)` without its checks.
 
-    The checks import sympy (0.3 s).
+    The checks import sympy (0.3 s). The program's anomaly mode would warn of what can't be traced.
     """
     run = torch.autograd.graph._engine_run_backward
-    return run(
-        tuple(targets), tuple(tangents), True, create_graph, tuple(wanted), True, accumulate_grad=False
-    )
+    with torch.autograd.set_detect_anomaly(False):
+        return run(
+            tuple(targets), tuple(tangents), True, create_graph, tuple(wanted), True, accumulate_grad=False
+        )
 
 
 def tangents_of(

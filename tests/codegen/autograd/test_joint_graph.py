@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 import torch
 from torch import fx
 
+import capture
 from codegen.autograd.joint_graph import Joint, Replay, trace_joint
 from codegen.compile_fx import compile_fx
 from codegen.fake.fake import fake_mode
@@ -136,3 +138,15 @@ def test_a_hook_on_a_view_runs_eagerly() -> None:
     x = leaf(3)
     compile_fx(module_of(hooked, 1), [x])(x)[0].sum().backward()
     assert x.grad is not None and torch.equal(x.grad, torch.full((3,), 2.0))
+
+
+def test_the_anomaly_mode_of_the_program_is_not_that_of_the_trace() -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ w).sin()
+
+    x, w = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
+    with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+        warnings.simplefilter("error")
+        capture.compile(program)(x, w).sum().backward()
+    expected = torch.autograd.grad(program(x, w).sum(), x)[0]
+    torch.testing.assert_close(x.grad, expected)
