@@ -142,13 +142,19 @@ def read(key: str, store: Store, module: Callable[[Any], fx.GraphModule], check_
     if data is None:
         return None
     try:
-        if check_state and captured_of(data)["state"] != state():
-            return None
-        found = from_data(data, module, store, lambda other, known: keep(other, known, key, store))
+        found = from_data(
+            data,
+            module,
+            store,
+            lambda other, known: keep(other, known, key, store),
+            state() if check_state else None,
+        )
     except NotStored:
         return None
     except Malformed as damage:
         log.warning("the compiled graph %s is not used: %s; it is compiled again", key[:16], damage)
+        return None
+    if found is None:
         return None
     remember(found, key, store)
     own_product.share(store, versions())

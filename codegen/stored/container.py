@@ -16,7 +16,7 @@ from typing import Any
 from codegen.stored.names import Malformed
 
 MAGIC = b"capture graph\x00"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct(f"<{len(MAGIC)}sHQQ")
 
 

@@ -11,6 +11,7 @@ One table has the kinds: how each is written and read.
 from __future__ import annotations
 
 import functools
+import json
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,22 +44,28 @@ DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, Overflow
 
 
 class Origin:
-    """The captured graph of stored data. Its module is made when it is first needed."""
+    """The captured graph of stored data. It is read, and its module is made, when it is first needed."""
 
     def __init__(
         self,
-        data: dict[str, Any],
+        text: str,
         module: Callable[[Any], fx.GraphModule],
         store: Any,
         keep: Callable[[Any, Captured], None],
     ) -> None:
-        self.data = data
+        self.text = text
         self.store = store
         self.keep = keep
-        self.inputs = data["inputs"]
-        self.state = data["state"]
-        self.kernels = data["kernels"]
         self._module = module
+
+    @functools.cached_property
+    def data(self) -> dict[str, Any]:
+        return captured_data(self.text)
+
+    @property
+    def inputs(self) -> list[Any]:
+        inputs: list[Any] = self.data["inputs"]
+        return inputs
 
     @functools.cached_property
     def module(self) -> fx.GraphModule:
@@ -69,7 +76,7 @@ class Origin:
         from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
 
         inputs = stand_ins(self.inputs)
-        with restored(self.state):
+        with restored(self.data["state"]):
             module = with_examples(module_of(self.data["module"]), self.data["layouts"], inputs)
             symbolic = compile_for_sizes(module, inputs, store=self.store, refuses=True)
         if isinstance(symbolic, autocast.SizedWithoutAutocast):  # the caller has its own
@@ -77,7 +84,7 @@ class Origin:
         return None if symbolic is None else KeptSizes(symbolic, self._keep_sizes, keys)
 
     def _keep_sizes(self, kept: KeptSizes) -> None:
-        whole = autocast.SizedWithoutAutocast(kept) if self.state["autocast"][0] else kept
+        whole = autocast.SizedWithoutAutocast(kept) if self.data["state"]["autocast"][0] else kept
         self.keep(whole, Captured(**self.data))
 
     def backward_again(self) -> list[SegmentBackward]:
@@ -85,8 +92,8 @@ class Origin:
         from codegen.compile_fx import backward_again  # lazy: a graph from the store needs no compiler
 
         inputs = stand_ins(self.inputs)
-        with restored(self.state):
-            return backward_again(self.module, inputs, store=self.store, kernels=self.kernels)
+        with restored(self.data["state"]):
+            return backward_again(self.module, inputs, store=self.store, kernels=self.data["kernels"])
 
 
 # --- to data ----------------------------------------------------------------------------------------------
@@ -100,7 +107,8 @@ def to_data(compiled: Any, captured: Captured, store: Any) -> bytes | None:
     except NotStored as reason:
         log.debug("a compiled graph is not kept for the next process: %s", reason)
         return None
-    return container.pack({"captured": captured.data, "graph": graph}, writer.blobs)
+    text = json.dumps(captured.data, separators=(",", ":"), allow_nan=False)
+    return container.pack({"state": captured.state, "captured": text, "graph": graph}, writer.blobs)
 
 
 def graph_data(compiled: Any, writer: Writer, store: Any) -> list[Any]:
@@ -127,14 +135,17 @@ def from_data(
     module: Callable[[Any], fx.GraphModule] = module_of,
     store: Any = None,
     keep: Callable[[Any, Captured], None] = lambda compiled, captured: None,
+    state: Any = None,
 ) -> Any:
     """The callable. `module` makes the captured graph of its data, or has it already.
 
     `store`: for machine code that is compiled later. `keep` stores the graph again when there is more of it.
-    Raises Malformed.
+    None: it was compiled in another state of the process than `state`. Raises Malformed.
     """
     content, blobs = container.unpack(data)
     try:
+        if state is not None and content["state"] != state:
+            return None
         origin = Origin(content["captured"], module, store, keep)
         return graph_of(content["graph"], Reader(blobs), origin)
     except DAMAGES as error:
@@ -219,10 +230,15 @@ def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any)
 def captured_of(data: bytes) -> Any:
     """The captured graph as plain data: module, inputs, state. Raises Malformed."""
     content, _ = container.unpack(data)
+    return captured_data(content.get("captured"))
+
+
+def captured_data(text: str) -> dict[str, Any]:
+    """Raises Malformed."""
     try:
-        captured = content["captured"]
-        return {name: captured[name] for name in ("module", "inputs", "state")}
-    except DAMAGES as error:
+        captured = json.loads(text)
+        return {name: captured[name] for name in ("module", "inputs", "state", "kernels", "layouts")}
+    except (*DAMAGES, RecursionError) as error:
         raise Malformed("the graph is damaged") from error
 
 
