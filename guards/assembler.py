@@ -45,6 +45,7 @@ class ProgramAssembler:
 
     Some words are other ones in each process: `addresses` has their places and the objects; `hashes` and
     `hashes_of_objects` have the hashes of constants, by their indices in `objects`, and of other keys.
+    `answers` has the words that say what a function answered.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class ProgramAssembler:
         self.addresses: list[tuple[int, ObjectRef]] = []
         self.hashes: list[tuple[int, int]] = []
         self.hashes_of_objects: list[tuple[int, ObjectRef]] = []
+        self.answers: list[int] = []
         self._object_index: dict[int, int] = {}
 
     def emit(

@@ -16,33 +16,26 @@ import itertools
 import sys
 import zlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import _capture
 
-from guards.kinds.constants import ConstantGuard
+from guards.assembler import ProgramAssembler
 from guards.plain import OF_THE_PROCESS, Writer, identified
 from guards.plain_values import NotPlain, Objects, Plain, plain_key, real
 from guards.program import Assembled, InPython
-from guards.sources import StateSource
 from guards.values import ObjectRef, weakly
 
 
 def program_data(assembled: Assembled | InPython, writer: Writer) -> dict[str, Plain] | None:
-    """None where the program has something that only the guards themselves tell. They have been written."""
-    if isinstance(assembled, InPython) or any(map(_counts_changes, assembled.guards)):
+    """None where something in the program has no plain form. The guards have been written."""
+    if isinstance(assembled, InPython):
         return None
     try:
         return _data(assembled, writer)
     except NotPlain:
         return None
-
-
-def _counts_changes(guard: Any) -> bool:
-    """The reader takes the count of its own process."""
-    is_state = isinstance(guard, ConstantGuard) and isinstance(guard.source, StateSource)
-    return is_state and guard.source.function in OF_THE_PROCESS
 
 
 def _data(assembled: Assembled, writer: Writer) -> dict[str, Plain]:
@@ -55,10 +48,23 @@ def _data(assembled: Assembled, writer: Writer) -> dict[str, Plain]:
         "addresses": _packed_pairs((place, numbers[ref.id]) for place, ref in text.addresses),
         "hashes": _packed_pairs(text.hashes),
         "hashes_of_objects": _packed_pairs((place, numbers[ref.id]) for place, ref in text.hashes_of_objects),
+        "answers": _packed_pairs(_counts_of_changes(text)),
         "counts": [assembled.registers, assembled.ints, len(assembled.slots), assembled.places],
         "constants": [plain_key(value, writer.objects) for value in text.objects],
         "objects": [writer.identified.get(ref.id) or identified(writer, ref) for ref in named.values()],
     }
+
+
+def _counts_of_changes(text: ProgramAssembler) -> Iterator[tuple[int, int]]:
+    """The words of answers that the reader takes from its own process, and the indices of the functions."""
+    for place in text.answers:
+        function = text.words[place - 2]
+        if _counts_changes(text.objects[function]):
+            yield place, function
+
+
+def _counts_changes(function: Any) -> bool:
+    return any(function is known for known in OF_THE_PROCESS)
 
 
 def program_of(data: dict[str, Plain], objects: Objects) -> tuple[Any, list[Any]]:
@@ -74,6 +80,11 @@ def program_of(data: dict[str, Plain], objects: Objects) -> tuple[Any, list[Any]
         words[place] = hash(constants[number])
     for place, number in _in_pairs(data["hashes_of_objects"]):
         words[place] = hash(named[number])
+    for place, number in _in_pairs(data["answers"]):
+        if not _counts_changes(constants[number]):
+            raise TypeError(f"no count of changes: {constants[number]!r}")
+        words[place] = len(constants)
+        constants.append(constants[number]())
     registers, ints, slots, places = data["counts"]
     held = (*constants, *[value for value in named if weakly(value) is None])
     return _capture.GuardProgram(words.tobytes(), held, registers, ints, slots, places=places), named

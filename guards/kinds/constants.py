@@ -64,6 +64,7 @@ class ConstantGuard(PlaceGuard):
         value = self.payload
         if isinstance(self.source, StateSource):
             encoder.emit("CHECK_STATE", operands=[self.source.function, self.source.args, value])
+            encoder.assembler.answers.append(len(encoder.assembler.words) - 1)
             return
         register = encoder.register_of(self.source)
         if type(value) is int and value in INT64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import collections.abc
 import json
 from collections.abc import Sequence
 from types import CodeType, SimpleNamespace
@@ -12,11 +14,12 @@ import pytest
 
 from guards import plain_program
 from guards.guard_set import GuardSet
+from guards.kinds.constants import ConstantGuard
 from guards.plain import Writer
-from guards.plain_program import program_data, program_of
+from guards.plain_program import _packed_pairs, program_data, program_of
 from guards.plain_values import NotPlain
 from guards.program import assemble
-from guards.sources import Source
+from guards.sources import Source, StateSource
 from tests.guards.cases import CASES
 from tests.guards.test_plain import Numbered
 from tests.guards.test_worlds import _rows
@@ -82,3 +85,20 @@ def test_most_cases_have_a_form() -> None:
             except pytest.skip.Exception:
                 forms.append(False)
     assert sum(forms) > 0.8 * len(forms)
+
+
+def test_counts_of_changes_are_those_of_the_reader() -> None:
+    """An equal number elsewhere stays what it was."""
+    count = abc.get_cache_token()
+    world = World({"x": (count,)})
+    state = StateSource(abc.get_cache_token)
+    guards = GuardSet([ConstantGuard.of(X, (count,)), ConstantGuard.of(state, count)])
+    data, objects, _ = written(guards, [], world.function.__code__)
+    collections.abc.Sized.register(type("Sized", (), {}))
+    program, _ = program_of(data, objects)
+    assert program.check(*world.arguments)[0] == -1
+    collections.abc.Sized.register(type("Sized", (), {}))
+    assert program.check(*world.arguments)[0] >= 0
+    data["answers"] = _packed_pairs([(3, len(data["constants"]) + 1)])
+    with pytest.raises(IndexError):
+        program_of(data, objects)
