@@ -111,6 +111,9 @@ class Converter:
         except Exception as error:
             give_up(frame, error, self.settings)
 
+    def surcharge(self, code: CodeType) -> int:
+        return glances.surcharge(self.history, code, self.settings.dynamic_sizes)
+
     def _convert(self, frame: Any) -> Any:
         with observe.capturing(frame.code, settings=self.settings) as capture:
             return self._converted(frame, capture)

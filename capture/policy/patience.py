@@ -134,6 +134,7 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
         judge=functools.partial(judge, learned=learned),
         glance=converter.glance,
         foresee=functools.partial(will_save, learned=learned),
+        surcharge=converter.surcharge,
     )
 
 

@@ -13,6 +13,7 @@ the frames of its own module alone.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from types import CodeType
 
 MOST_ITEMS = 16  # of a container that are looked at
+#: What the first capture with symbols costs beside: it imports sympy.
+SYMBOLS_NS = 250_000_000
 
 
 def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
@@ -51,6 +54,14 @@ def tell(history: SizeHistory, frame: Any) -> None:
     found = (history.glances.get(frame.code) or {}).pop(_owner(frame), None)
     if found is not None:
         history.of(frame).learn(found.as_data())
+
+
+def surcharge(history: SizeHistory, code: CodeType, dynamic: bool | None) -> int:
+    """What a capture of the code costs beside, in nanoseconds."""
+    if dynamic is False or "sympy" in sys.modules:
+        return 0
+    seen = (history.glances.get(code) or {}).values()
+    return SYMBOLS_NS if dynamic or any(map(Seen.has_symbols, seen)) else 0
 
 
 def _owner(frame: Any) -> int:

@@ -87,6 +87,13 @@ class Seen:
             "written": sorted(self.written),
         }
 
+    def has_symbols(self) -> bool:
+        """Whether a size, a stride or an int has changed: a capture would make it a symbol of sympy."""
+        layouts = (*self.sizes.values(), *self.strides.values())
+        return any(known is None or DYNAMIC in known for known in layouts) or any(
+            len(values) > 1 for values in self.ints.values()
+        )
+
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what an earlier process saw, where this process has seen nothing."""
         for name in ("sizes", "strides", "floats", "positions"):

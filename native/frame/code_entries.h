@@ -45,6 +45,7 @@ typedef struct {
     long long ns; /* without captures and entries below them; with the share of a backward behind them */
     long long first_ns;     /* of the first run, which pays for what is lazy below it */
     long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
+    long long surcharge_ns; /* what the capture costs beside, as far as it was asked for */
     long long next_look_ns; /* of `ns`, before the next look for what an earlier process has made */
     long long units;        /* code units of the frames, and of all frames below them that Python ran */
     Timing whole;           /* without captures; without the first run */

@@ -8,6 +8,7 @@
  *     Python has spent what a capture costs               ->  the callback is asked
  *     it will spend much more, as the loops around tell    ->  the callback is asked
  *     it has spent that, but the loops around end soon     ->  Python runs the frame
+ *     the capture would import more than the compiler      ->  Python runs it until that pays, too
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
  *     earlier processes have spent most of that           ->  the callback is asked after a few runs
  *
@@ -43,9 +44,11 @@ typedef struct {
     PyObject *kind; /* kind(code) -> one of enum CodeKind */
     PyObject
         *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
-    PyObject *glance;  /* glance(frame); NULL: nothing looks */
-    PyObject *foresee; /* foresee() -> what the loops around will save, in times of what they have taken;
-                          NULL: nothing is known of the future */
+    PyObject *glance;    /* glance(frame); NULL: nothing looks */
+    PyObject *foresee;   /* foresee() -> what the loops around will save, in times of what they have taken;
+                            NULL: nothing is known of the future */
+    PyObject *surcharge; /* surcharge(code) -> what the capture of code that looks hot costs beside, in
+                            nanoseconds; NULL: nothing */
     long long unit_ns;
     long long least_ns;
     long long first_ns; /* more, as long as COMPILER is not imported */
@@ -136,7 +139,8 @@ static long long price(const Patience *patience, const CodeState *state)
     const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
                           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
     const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor)
-                               + (compiler_is_imported() ? 0 : patience->first_ns); /* no experience has it */
+                               + (compiler_is_imported() ? 0 : patience->first_ns) /* no experience has it */
+                               + state->cold.surcharge_ns;
     return estimate > state->paid_ns ? estimate : state->paid_ns;
 }
 
@@ -241,6 +245,33 @@ static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
     return 0;
 }
 
+/* 1: hot, or soon. -1: an exception. */
+static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
+{
+    return is_hot(patience, state) ? stays_hot(patience, hook, state) : will_get_hot(patience, hook, state);
+}
+
+/* Whether the capture costs more than was known so far. -1: an exception. */
+static int costs_more(const Patience *patience, ThreadHook *hook, CodeState *state)
+{
+    if (patience->surcharge == NULL) {
+        return 0;
+    }
+    const long long started = worked_ns();
+    begin_callback(hook);
+    PyObject *answer = PyObject_CallOneArg(patience->surcharge, (PyObject *)state->code);
+    end_callback(hook);
+    hook->away_ns += worked_ns() - started;
+    const long long more = answer == NULL ? -1 : PyLong_AsLongLong(answer);
+    Py_XDECREF(answer);
+    if (more == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    const int found = more > state->cold.surcharge_ns;
+    state->cold.surcharge_ns = more;
+    return found;
+}
+
 int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook, CodeState *state)
 {
     Patience *patience = (Patience *)callback;
@@ -267,7 +298,9 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || caller_is_better(tstate, cold)) {
         return 0;
     }
-    return is_hot(patience, state) ? stays_hot(patience, hook, state) : will_get_hot(patience, hook, state);
+    const int hot = looks_hot(patience, hook, state);
+    const int more = hot == 1 ? costs_more(patience, hook, state) : 0;
+    return more < 0 ? -1 : more ? looks_hot(patience, hook, state) : hot;
 }
 
 PyObject *patience_glance(PyObject *callback, CodeState *state)
@@ -419,12 +452,13 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind",    "unit_ns",  "least_ns", "judge",
-                            "glance",   "foresee", "first_ns", NULL};
+    static char *names[] = {"callback", "kind",    "unit_ns",  "least_ns",  "judge",
+                            "glance",   "foresee", "first_ns", "surcharge", NULL};
     PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
+    PyObject *surcharge = Py_None;
     long long unit_ns = 0, least_ns = 0, first_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOL:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns, &judge, &glance, &foresee, &first_ns)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLO:Patience", names, &callback, &kind, &unit_ns,
+                                     &least_ns, &judge, &glance, &foresee, &first_ns, &surcharge)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -442,6 +476,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->judge = judge == Py_None ? NULL : Py_NewRef(judge);
         self->glance = glance == Py_None ? NULL : Py_NewRef(glance);
         self->foresee = foresee == Py_None ? NULL : Py_NewRef(foresee);
+        self->surcharge = surcharge == Py_None ? NULL : Py_NewRef(surcharge);
         self->unit_ns = unit_ns;
         self->least_ns = least_ns;
         self->first_ns = first_ns;
@@ -461,6 +496,7 @@ static int patience_traverse(Patience *self, visitproc visit, void *arg)
     Py_VISIT(self->judge);
     Py_VISIT(self->glance);
     Py_VISIT(self->foresee);
+    Py_VISIT(self->surcharge);
     return 0;
 }
 
@@ -471,6 +507,7 @@ static int patience_clear(Patience *self)
     Py_CLEAR(self->judge);
     Py_CLEAR(self->glance);
     Py_CLEAR(self->foresee);
+    Py_CLEAR(self->surcharge);
     return 0;
 }
 

@@ -578,6 +578,55 @@ def test_another_callback_inside_a_cold_frame_is_not_kept_back(hook):
     assert inside.names == ["f"]
 
 
+def test_what_a_capture_costs_beside_is_asked_when_code_looks_hot(hook):
+    asked, prices = Asked(), []
+
+    def f():
+        return work(0.002)
+
+    def surcharge(code):
+        prices.append(code.co_name)
+        return 20_000_000
+
+    def runs(count):
+        for _ in range(count):
+            run(hook, asked, f, least_ns=3_000_000, surcharge=surcharge)
+
+    runs(1)
+    assert prices == []  # it may not get hot
+    runs(3)
+    assert prices == ["f"] and asked.names == []
+    runs(10)
+    assert prices == ["f", "f"] and asked.names == ["f"]  # it does not cost more than was known
+
+
+def test_a_forecast_pays_for_what_the_capture_costs_beside(hook):
+    asked = Asked()
+
+    def f():
+        return work(0.002)
+
+    def runs(times):
+        for _ in range(5):
+            run(hook, asked, f, least_ns=10**9, foresee=lambda: times, surcharge=lambda code: 2 * 10**10)
+
+    runs(1000.0)
+    assert asked.names == []
+    runs(1e6)
+    assert asked.names == ["f"]
+
+
+def test_errors_of_the_surcharge_are_raised(hook):
+    def f():
+        return work(0.001)
+
+    for wrong in (lambda code: 1 / 0, lambda code: "much"):
+        with pytest.raises((ZeroDivisionError, TypeError)):
+            for _ in range(3):
+                run(hook, Asked(), f, surcharge=wrong)
+        _capture.clear_entries(f.__code__)
+
+
 def test_arguments_are_checked():
     with pytest.raises(TypeError, match="must be callable"):
         _capture.Patience(1, len, unit_ns=1, least_ns=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -90,6 +91,23 @@ def test_an_earlier_capture_knows_better():
     history.of(frame(None)).sizes["x"] = [DYNAMIC, 2]
     glances.note(history, frame(None, torch.ones(4, 2)), None)
     assert told(history, None).sizes == {"x": [DYNAMIC, 2]}
+
+
+@pytest.mark.parametrize(
+    ("second", "costs"),
+    [((torch.ones(4, 2), 1), False), ((torch.ones(5, 2), 1), True), ((torch.ones(4, 2), 2), True)],
+)
+def test_the_first_symbols_cost_more(second, costs, monkeypatch):
+    monkeypatch.delitem(sys.modules, "sympy", raising=False)
+    history = SizeHistory()
+    assert not glances.surcharge(history, function.__code__, None)
+    for arguments in ((torch.ones(4, 2), 1), second):
+        glances.note(history, frame(None, *arguments), None)
+    assert bool(glances.surcharge(history, function.__code__, None)) == costs
+    assert glances.surcharge(history, function.__code__, True)
+    assert not glances.surcharge(history, function.__code__, False)
+    monkeypatch.setitem(sys.modules, "sympy", object())
+    assert not glances.surcharge(history, function.__code__, None)
 
 
 def test_reset_forgets_glances():
