@@ -29,8 +29,9 @@ from capture.process.thread_state import ThreadState
 from capture.report import observe, progress
 from capture.report.break_reasons import SkipFrame
 from capture.report.config import config
-from capture.report.retry import CallsAsBreaks, ErrorsAsBreaks, StateMoved
+from capture.report.retry import CallsAsBreaks, ErrorsAsBreaks, SizesAsNumbers, StateMoved
 from guards.failure import explain_failure
+from guards.kinds.sizes import ShapeGuard
 from guards.namespace import FrameNamespace
 from guards.program import assemble, encode
 
@@ -151,7 +152,7 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
 
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
-    """Raises StateMoved where the guards fail for the frame that they were made from.
+    """Raises a signal where the guards fail for the frame that they were made from.
 
     Without this check, no call would pass them, and each call would recompile.
     """
@@ -162,7 +163,10 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
         namespace = FrameNamespace.from_localsplus(
             frame.code, frame.locals, _capture.NULL, names, frame.function
         )
-        raise StateMoved(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
+        # a condition on numbers fails where one of them leaves 64 bits
+        of_numbers = failed < len(guards) and isinstance(guards[failed], ShapeGuard)
+        signal = SizesAsNumbers if of_numbers else StateMoved
+        raise signal(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
 
 
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:

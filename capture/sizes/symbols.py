@@ -25,6 +25,7 @@ import torch.fx
 from capture.policy.marks import DimRange
 from capture.report.break_reasons import SkipFrame
 from capture.report.errors import ConstraintViolation
+from capture.report.retry import SizesAsNumbers
 from capture.sizes.policy import UNBOUNDED, SizePolicy
 from capture.variables.numbers.conditions import expression_of
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from codegen.fake.size_env import SizeEnv
 
 Layout = tuple[list[Any], list[Any]]
+WORD = 2**62  # bounds of ints that native code computes
 
 
 def _is_being_imported(name: str) -> bool:
@@ -270,6 +272,7 @@ class Symbols:
             self._computed[expression] = self.output.inputs.add_float(self.floats[expression], variable.value)
         else:
             assert variable.function is not None
+            self._guard_range(variable.value)
             operands = tuple(
                 o.as_node() if hasattr(o, "as_node") else o.as_proxy() for o in variable.operands
             )
@@ -277,6 +280,16 @@ class Symbols:
             node.meta["example_value"] = variable.value
             self._computed[expression] = node
         return self._computed[expression]
+
+    def _guard_range(self, number: Any) -> None:
+        """Native code computes with ints of 64 bits, Python with any. Sizes are far from that limit."""
+        if not isinstance(number, torch.SymInt):
+            return
+        places = [self.sources.get(symbol, [None])[0] for symbol in number.node.expr.free_symbols]
+        if None in places or all(isinstance(place, ShapeSource) for place in places):
+            return
+        if not (number < WORD and number > -WORD):
+            raise SizesAsNumbers(f"{number} may leave 64 bits")
 
     def tensor_of(self, node: torch.fx.Node) -> torch.fx.Node:
         """A node that puts the float of `node` into a tensor."""

@@ -196,17 +196,18 @@ def _power_is_defined(base: Variable, exponent: Variable) -> bool:
     if _is_int(base) and _is_int(exponent) and _holds(operator.ge, exponent, 0):
         return True
     small = not is_symbolic(exponent) and abs(exponent.as_constant()) <= 16
-    return small and _holds(operator.gt, base, 0)
+    # else Python raises OverflowError, and native code gives infinity
+    return small and _holds(operator.gt, base, 1e-19) and _holds(operator.lt, base, 1e19)
 
 
 def _is_int(variable: Variable) -> bool:
     return variable.python_type() is int
 
 
-def _fits_int(*args: Variable) -> bool:
-    return _is_int(args[0]) or (
-        _holds(operator.lt, args[0], 2.0**62) and _holds(operator.gt, args[0], -(2.0**62))
-    )
+def _fits_int(value: Variable, *digits: Variable) -> bool:
+    if _is_int(value):
+        return not digits  # `round(n, -1)` has no form
+    return _holds(operator.lt, value, 2.0**62) and _holds(operator.gt, value, -(2.0**62))
 
 
 DOMAINS: dict[Any, Callable[..., bool]] = {
@@ -277,7 +278,10 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
         return known
     if any(map(is_unbacked, args)):
         return _computed_in_the_graph(target, args, key)
-    present = target(*map(present_value, args))
+    try:
+        present = target(*map(present_value, args))
+    except (ArithmeticError, ValueError):
+        return None  # the caller takes the present values, and raises
     if type(present) not in (int, float, bool) or (type(present) is int and present not in INT64):
         return None
     if type(present) is float and not math.isfinite(present):

@@ -50,7 +50,12 @@ def _swapped(name: str) -> Callable[..., ShapeExpression]:
 
 
 def _to_int(name: str) -> Callable[..., ShapeExpression]:
-    return lambda operand: conditions.apply(name, operand) if operand.is_float else operand
+    def form(operand: ShapeExpression, *digits: ShapeExpression) -> ShapeExpression:
+        if digits:
+            raise ValueError(f"no form for {name} to some digits")
+        return conditions.apply(name, operand) if operand.is_float else operand
+
+    return form
 
 
 def _to_float(operand: ShapeExpression) -> ShapeExpression:
