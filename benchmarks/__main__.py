@@ -13,6 +13,7 @@ import sys
 TOPICS = (
     "small_graphs",
     "compile_time",
+    "second_process",
     "large_programs",
     "many_functions",
     "steady_state",
