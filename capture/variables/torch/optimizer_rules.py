@@ -1,10 +1,10 @@
 """Steps of the usual optimizers: one operation for all parameters.
 
 In:  a call of the loop over parameters of Adam, AdamW or SGD, with variables as arguments.
-Out: a call of torch's fused operator, which computes the same to rounding. The loop itself where the operator
-     does something else, or the backend runs operations one by one.
+Out: a node that is the whole step (`capture/graph/optimizer_steps.py`). The loop itself where torch's fused
+     operator does something else, or another project's backend gets the graph.
 
-    _single_tensor_adam(params, grads, ...)   ->   _foreach_add_(steps, 1); _fused_adamw_(params, grads, ...)
+    _single_tensor_adam(params, grads, ...)   ->   adam_steps(params, grads, ...)
 
 The loop has a dozen operations for each parameter. To interpret, trace and lower them costs more than all
 the rest of a training step's capture.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.optim import adam, sgd
 
+from capture.graph.optimizer_steps import adam_steps, sgd_steps
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
@@ -57,10 +58,8 @@ def _adam(tx: Interpreter, given: Given) -> Variable | None:
     lr = _rate(tx, given)
     if lr is None:
         return None
-    is_decoupled = given["decoupled_weight_decay"].as_constant()
-    fused = torch._fused_adamw_ if is_decoupled else torch._fused_adam_
-    tx.output.call_function(tx, torch._foreach_add_, [given["state_steps"], ConstantVariable(1)], {})
-    return tx.output.call_function(tx, fused, _chosen(given, names), {"lr": lr, **_named(given, options)})
+    keywords = {"lr": lr, "decoupled": given["decoupled_weight_decay"], **_named(given, options)}
+    return tx.output.call_function(tx, adam_steps, _chosen(given, names), keywords)
 
 
 def _sgd(tx: Interpreter, given: Given) -> Variable | None:
@@ -74,8 +73,8 @@ def _sgd(tx: Interpreter, given: Given) -> Variable | None:
     lr = _rate(tx, given)
     if lr is None:
         return None
-    keywords = {"lr": lr, "is_first_step": ConstantVariable(False), **_named(given, options)}
-    return tx.output.call_function(tx, torch._fused_sgd_, _chosen(given, names), keywords)
+    keywords = {"lr": lr, **_named(given, options)}
+    return tx.output.call_function(tx, sgd_steps, _chosen(given, names), keywords)
 
 
 _LOOPS = ("_single_tensor_", "_multi_tensor_")  # private names of torch: another release may have others
