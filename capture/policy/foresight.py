@@ -113,6 +113,7 @@ _TURNS: dict[type, Callable[[Any, _Share], _Share]] = {
     enumerate: _enumerated,
     zip: _zipped,
     GeneratorType: _generated,
-    dataloader._SingleProcessDataLoaderIter: _loaded,
-    dataloader._MultiProcessingDataLoaderIter: _loaded,
 }
+for _name in ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"):  # torch's private names
+    if (_class := getattr(dataloader, _name, None)) is not None:
+        _TURNS[_class] = _loaded
