@@ -285,7 +285,7 @@ def test_a_failure_of_our_own(monkeypatch, fullgraph):
     def fails(*args):
         raise ZeroDivisionError("no such luck")
 
-    monkeypatch.setattr(entry, "encode", fails)
+    monkeypatch.setattr(entry, "assemble", fails)
     fast = capture.compile(plus_one, backend="eager", fullgraph=fullgraph)
     if fullgraph:
         with pytest.raises(capture.InternalError, match="no such luck"):
