@@ -204,13 +204,13 @@ def _registering(body: subgraph.Body) -> Callable[..., None]:
     return register_hook
 
 
-def check_for_derivatives(is_linear: bool, lifted: Sequence[torch.Tensor]) -> None:
+def check_for_derivatives(is_linear: bool, lifted: Sequence[Any]) -> None:
     """Raises where gradients of gradients (`create_graph=True`) would not be eager's in a compiled graph.
 
     Through the hook alone gradients may come to a tensor that it reads. And a compiled graph calls the hook
     for parts of a gradient, one from each of its nodes, where eager calls it for their sum.
     """
-    if any(held.requires_grad for held in lifted):
+    if any(isinstance(held, torch.Tensor) and held.requires_grad for held in lifted):
         raise UntraceableError("a hook that reads a tensor which requires grad")
     if not is_linear:
         raise UntraceableError("a hook that does more to a gradient than to scale it")
