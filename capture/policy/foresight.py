@@ -81,24 +81,26 @@ def _enumerated(iterator: Any, share: _Share) -> _Share:
 
 
 def _zipped(iterator: Any, share: _Share) -> _Share:
-    """The zip ends with its shortest iterator: the one of which the largest share is done."""
-    inner = [item for item in iterator.__reduce__()[1] if type(item) in _TURNS]
-    shares = [done for item in inner if (done := _done_of(item, None)) is not None]
-    return max(shares, default=share)
+    """The zip ends with its shortest iterator: the one of which the largest share is done. The present turn
+    is one item of a sequence, and any part of what a generator gives.
+    """
+    inner = [(item, share if type(item) in _OVER_SEQUENCES else None) for item in iterator.__reduce__()[1]]
+    shares = [_done_of(item, of_item) for item, of_item in inner if type(item) in _TURNS]
+    return max((done for done in shares if done is not None), default=share)
 
 
 def _generated(generator: Any, share: _Share) -> _Share:
     """A generator is as far as the iterator that it delegates to, and its own loops are. One without such
     loops asks an iterator for items itself, as the batches of a `DataLoader` ask for numbers of samples.
     """
-    if generator.gi_frame is None:
+    frame, delegate = generator.gi_frame, generator.gi_yieldfrom
+    if frame is None:
         return share
-    share = _done_of(generator.gi_yieldfrom, share)
-    done = _done_in(generator.gi_frame, share)
-    if done is None:
-        held = [item for item in gc.get_referents(generator) if type(item) in _TURNS]
-        done = _done_of(held[0], None) if len(held) == 1 else None
-    return done
+    if type(delegate) in _TURNS or _done_in(frame, None) is not None:
+        return _done_in(frame, _done_of(delegate, share))
+    held = [item for item in gc.get_referents(generator) if type(item) in _TURNS]
+    done = _done_of(held[0], None) if len(held) == 1 else None
+    return share if done is None else done
 
 
 def _loaded(iterator: Any, share: _Share) -> _Share:

@@ -252,6 +252,24 @@ def test_loops_in_loops():
     assert alone(run) == pytest.approx([12 / turn - 1 for turn in range(1, 13)])
 
 
+def test_a_loop_within_a_zip():
+    def run(found):
+        for _, _ in zip(range(3), range(9), strict=False):
+            plain_range(4, found)
+
+    assert alone(run) == pytest.approx([12 / turn - 1 for turn in range(1, 13)])
+
+
+def test_a_loop_within_the_batches_of_a_loader():
+    """How much of a batch is done is not looked at: all of it counts."""
+
+    def run(found):
+        for _ in samples(3):
+            plain_range(2, found)
+
+    assert alone(run) == pytest.approx([2, 2, 0.5, 0.5, 0, 0])
+
+
 def test_an_unknown_loop_in_a_known_one():
     def run(found):
         for _ in range(4):
