@@ -3,12 +3,16 @@
 In:  names of programs (all without), `--steps N`.
 Out: the table, and medians and worst quarters over all programs.
 
-Times are processor seconds of one thread. The order of the runs is eager, captured, eager, captured: the
-second captured run finds the store that the first one has filled. Eager's settled step is the mean of both
-runs; `noise` is half of their difference. The settled step is the median of the second half. The warm-up is
-what the captured run spent more than its settled steps, compared with the same of the eager run; it includes
-everything before the first step. Break-even is the step at which the two runs have spent the same. The first
-step includes the setup of the program, as the eager one does that is taken off.
+Times are processor seconds of one thread. An eager and a captured run take turns, step by step, on the same
+core; then again: the second captured run finds the store that the first one has filled. The settled step is
+the median of the second half. The noise is half of the difference between the ratios of odd and even steps,
+of the noisier pair. The warm-up is what the captured run spent more than its settled steps, compared with the
+same of the eager run; it includes everything before the first step. Break-even is the step at which the two
+runs have spent the same. The first step includes the setup of the program, as the eager one does that is
+taken off.
+
+The second eager run begins one rounding apart from the first. What the two of them do not agree on says
+nothing about a captured run, and is not compared.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +37,7 @@ from benchmarks.programs.all_programs import PROGRAMS
 
 SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twice the noise on
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
+DRIFT = TOLERANCE / 20  # two eager runs that differ by more have parted
 
 
 @dataclass
@@ -46,8 +52,12 @@ class Run:
         return [after - before for before, after in itertools.pairwise(times)]
 
     @property
+    def second_half(self) -> list[float]:
+        return self.steps[len(self.steps) // 2 :]
+
+    @property
     def settled(self) -> float:
-        return statistics.median(self.steps[len(self.steps) // 2 :])
+        return statistics.median(self.second_half)
 
     @property
     def beyond_settled(self) -> float:
@@ -56,16 +66,24 @@ class Run:
 
 @dataclass
 class Result:
-    """A captured run beside the eager one."""
+    """A captured run beside the eager one that it took turns with."""
 
     name: str
     eager: Run
     captured: Run
-    eager_step: float  # settled, of all eager runs
 
     @property
     def ratio(self) -> float:
-        return self.captured.settled / self.eager_step
+        return self.captured.settled / self.eager.settled
+
+    @property
+    def noise(self) -> float:
+        odd, even = (
+            statistics.median(self.captured.second_half[start::2])
+            / statistics.median(self.eager.second_half[start::2])
+            for start in (0, 1)
+        )
+        return abs(odd - even) / 2
 
     @property
     def first_step(self) -> float:
@@ -78,7 +96,7 @@ class Result:
     @property
     def break_even(self) -> float:
         """In steps; infinite where the settled step is no faster."""
-        gain = self.eager_step - self.captured.settled
+        gain = self.eager.settled - self.captured.settled
         return max(0.0, self.warm_up) / gain if gain > 0 else math.inf
 
     @property
@@ -86,56 +104,99 @@ class Result:
         by_step = self.captured.found["recompiles_by_step"]
         return by_step[-1] - by_step[min(4, len(by_step) - 1)]
 
-    def differs(self) -> str:
-        """Where the results differ from eager's by more than training in float32 explains; empty: nowhere.
 
-        In longer runs, eager drifts from itself where the weights begin 1e-7 apart: of these, the losses of
-        the program's usual steps are compared.
-        """
-        usual = PROGRAMS[self.name].steps
-        compared = {"losses": usual, "trained": None if len(self.captured.steps) <= usual else 0}
-        for key, count in compared.items():
-            pairs = zip(self.captured.found[key][:count], self.eager.found[key][:count])
-            for place, (ours, theirs) in enumerate(pairs):
-                if not math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-                    return f"{key}[{place}]: {ours:.6g}, eager {theirs:.6g}"
-        return ""
+def differs(captured: Run, eager: Run, nudged: Run) -> str:
+    """Where the results differ, up to the place where the two eager runs part; empty: nowhere."""
+    for key in ("losses", "trained"):
+        for place, numbers in enumerate(zip(captured.found[key], eager.found[key], nudged.found[key])):
+            ours, theirs, moved = numbers
+            if not near(theirs, moved, DRIFT):
+                return ""
+            if not near(ours, theirs, TOLERANCE):
+                return f"{key}[{place}]: {ours:.6g}, eager {theirs:.6g}"
+    return ""
 
 
-def run(name: str, mode: str, steps: int, store: str) -> Run:
-    command = [sys.executable, "-m", "benchmarks.programs.child", name, mode, str(steps)]
-    environment = {**os.environ, "CAPTURE_CACHE_DIR": store, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Failed(f"{name} ({mode}) failed with {done.returncode}:\n{done.stderr[-4000:]}")
-    if done.stderr.strip():
-        console.print(f"{name} ({mode}) wrote: {done.stderr.strip()[-600:]}", style="dim", markup=False)
-    return Run(json.loads(done.stdout.splitlines()[-1]))
+def near(one: float, other: float, tolerance: float) -> bool:
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
 
 
 class Failed(Exception):
     """A run of a program ended with an error."""
 
 
+@dataclass
+class Started:
+    """A run that waits for its first turn. The parent keeps these ends of its pipes."""
+
+    what: str
+    process: subprocess.Popen[str]
+    give: int
+    over: int
+
+    @classmethod
+    def of(cls, name: str, mode: str, steps: int, store: str) -> Started:
+        their_turn, give = os.pipe()
+        over, their_end = os.pipe()
+        command = [sys.executable, "-m", "benchmarks.programs.child", name, mode, str(steps)]
+        process = subprocess.Popen(
+            [*command, f"{their_turn},{their_end}"],
+            env={**os.environ, "CAPTURE_CACHE_DIR": store, "OMP_NUM_THREADS": "1"},
+            pass_fds=(their_turn, their_end),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        os.close(their_turn)
+        os.close(their_end)
+        started = cls(f"{name} ({mode})", process, give, over)
+        os.read(over, 1)
+        return started
+
+    def takes_a_turn(self) -> bool:
+        """Whether it will take another one."""
+        try:
+            os.write(self.give, b".")
+        except BrokenPipeError:
+            return False
+        return os.read(self.over, 1) != b""
+
+    def ended(self) -> Run:
+        written, _ = self.process.communicate()
+        os.close(self.give)
+        os.close(self.over)
+        if self.process.returncode != 0:
+            raise Failed(f"{self.what} failed with {self.process.returncode}:\n{written[-4000:]}")
+        *text, found = written.splitlines()
+        if text:
+            console.print(f"{self.what} wrote: {' '.join(text)[-600:]}", style="dim", markup=False)
+        return Run(json.loads(found))
+
+
+def in_turns(started: Sequence[Started]) -> list[Run]:
+    running = list(started)
+    while running:
+        running = [one for one in running if one.takes_a_turn()]
+    return [one.ended() for one in started]
+
+
 def measure(name: str, steps: int) -> tuple[Result, Result]:
     """With an empty store, and with the store that this has filled."""
     with tempfile.TemporaryDirectory() as store:
-        runs = [run(name, mode, steps, store) for mode in ("eager", "enable") * 2]
-    step = statistics.fmean(eager.settled for eager in runs[::2])
-    return Result(name, runs[0], runs[1], step), Result(name, runs[2], runs[3], step)
-
-
-def noise(cold: Result, warm: Result) -> float:
-    """How far each eager run is from the mean of both."""
-    return abs(cold.eager.settled - cold.eager_step) / cold.eager_step
+        pairs = [
+            in_turns([Started.of(name, mode, steps, store) for mode in (eager, "enable")])
+            for eager in ("eager", "nudged")
+        ]
+    cold, warm = (Result(name, *pair) for pair in pairs)
+    return cold, warm
 
 
 def row(cold: Result, warm: Result) -> list[str]:
     found = cold.captured.found
     return [
         cold.name,
-        f"{pretty(cold.eager_step)} ±{noise(cold, warm):.0%}",
-        f"{cold.ratio:.2f} {warm.ratio:.2f}",
+        pretty(cold.eager.settled),
+        f"{cold.ratio:.2f} {warm.ratio:.2f} ±{max(cold.noise, warm.noise):.2f}",
         f"{cold.first_step:.2f} {warm.first_step:.2f} s",
         f"{cold.warm_up:.2f} s",
         f"{cold.break_even:.0f}",
@@ -145,8 +206,13 @@ def row(cold: Result, warm: Result) -> list[str]:
         str(found["graphs"]),
         str(found["breaks"]),
         f"{found['recompiles_by_step'][-1]} ({cold.late_recompiles})",
-        cold.differs() or warm.differs(),
+        different(cold, warm),
     ]
+
+
+def different(cold: Result, warm: Result) -> str:
+    """The results of both captured runs beside those of both eager ones."""
+    return next(filter(None, (differs(one.captured, cold.eager, warm.eager) for one in (cold, warm))), "")
 
 
 HEADINGS = (
@@ -171,10 +237,10 @@ def summary(results: list[tuple[Result, Result]]) -> str:
     slower = [
         cold.name
         for cold, warm in results
-        if min(cold.ratio, warm.ratio) > 1 + max(SLOWER, 2 * noise(cold, warm))
+        if min(cold.ratio, warm.ratio) > 1 + max(SLOWER, 2 * max(cold.noise, warm.noise))
     ]
     cold, warm = zip(*results)
-    wrong = [result.name for result in (*cold, *warm) if result.differs()]
+    wrong = [pair[0].name for pair in results if different(*pair)]
     return (
         f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
         f"break-even in steps: {spread([result.break_even for result in cold], '.0f')} cold, "

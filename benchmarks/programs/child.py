@@ -1,6 +1,9 @@
 """One run of one program in this process.
 
-In:  `python -m benchmarks.programs.child NAME MODE STEPS`; MODE is eager or enable.
+In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged or enable. A nudged
+     run is an eager one whose parameters are moved by 1e-7 of themselves ahead of the first update. TURNS are
+     two pipes, `READ,WRITE`, for a run beside another one: in front of each step, the run says through one
+     that its turn is over, and waits for the next turn at the other.
 Out: a line of JSON: the processor time at the start and behind each step, the losses, a sum of what was
      trained, capture's counters.
 """
@@ -8,21 +11,40 @@ Out: a line of JSON: the processor time at the start and behind each step, the l
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import defaultdict
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmarks.measure import pin
 from benchmarks.programs.all_programs import PROGRAMS
+
+NUDGE = 1e-7  # one rounding of float32
+
+
+class Turns:
+    """Runs that take turns have the same neighbours, and see the same changes of the processor's speed."""
+
+    def __init__(self, pipes: str) -> None:
+        self.pipes = [int(pipe) for pipe in pipes.split(",")] if pipes else None
+
+    def next(self) -> None:
+        if self.pipes is not None:
+            their_turn, our_end = self.pipes
+            os.write(our_end, b".")
+            os.read(their_turn, 1)
 
 
 class Ticks:
     """Called behind each step, as a logger is: it reads the loss and the clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        turns.next()
         self.times = [time.process_time()]
         self.losses: list[float] = []
         self.recompiles: list[int] = []
@@ -31,6 +53,22 @@ class Ticks:
         self.losses.append(float(loss))
         self.times.append(time.process_time())
         self.recompiles.append(counted("recompiles"))
+        self.turns.next()
+
+
+def nudge_once() -> None:
+    """Moves what the first optimizer updates, ahead of its first step."""
+
+    def nudge(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        hook.remove()
+        state = torch.get_rng_state()
+        with torch.no_grad():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    parameter.mul_(1 + NUDGE * torch.randn_like(parameter))
+        torch.set_rng_state(state)
+
+    hook = register_optimizer_step_pre_hook(nudge)
 
 
 def counters() -> Any:
@@ -42,17 +80,19 @@ def counted(group: str) -> int:
     return sum(counters()[group].values())
 
 
-def main(name: str, mode: str, steps: str) -> None:
+def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
     pin()
     torch.manual_seed(0)
     chosen = PROGRAMS[name]
-    if mode == "eager":
-        ticks = Ticks()
+    if mode in ("eager", "nudged"):
+        if mode == "nudged":
+            nudge_once()
+        ticks = Ticks(Turns(pipes))
         trained = chosen.run(ticks, int(steps))
     else:
         import capture
 
-        ticks = Ticks()
+        ticks = Ticks(Turns(pipes))
         tick = capture.disable(ticks.__call__)  # what measures is no part of the program
         with capture.enable():
             trained = chosen.run(tick, int(steps))
