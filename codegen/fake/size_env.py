@@ -41,6 +41,8 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from codegen.fake.size_node import KnownNumbers
+
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
 # A question without an answer raises an exception: the user needs no log line of it.
@@ -60,6 +62,7 @@ class SizeEnv(ShapeEnv):
                 allow_scalar_outputs=unbacked_scalars, allow_dynamic_output_shape_ops=unbacked_sizes
             )
         self.log = quiet
+        self.numbers = KnownNumbers()
         self._opaque = itertools.count()
         self.opaque_symbols: set[sympy.Symbol] = set()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
@@ -106,12 +109,15 @@ class SizeEnv(ShapeEnv):
         self.var_to_range_sloc[symbol] = ValueRangesSLoc(UNKNOWN, UNKNOWN)
         self.symbol_guard_counter[symbol] = 0
         if kind is bool:
-            return torch.SymBool(SymNode(sympy.Eq(symbol, 1), self, bool, value))
-        number = SymNode(symbol, self, kind, value)
+            return torch.SymBool(self._node(sympy.Eq(symbol, 1), bool, value))
+        number = self._node(symbol, kind, value)
         return torch.SymFloat(number) if kind is float else torch.SymInt(number)
 
     def wrap(self, expression: sympy.Basic, hint: int | None) -> torch.SymInt:
-        return torch.SymInt(SymNode(expression, self, int, hint))
+        return torch.SymInt(self._node(expression, int, hint))
+
+    def _node(self, expression: sympy.Basic, kind: type, hint: Any) -> SymNode:
+        return self.numbers.node(SymNode(expression, self, kind, hint))
 
     def symbol_of(self, number: torch.SymInt | torch.SymFloat) -> sympy.Symbol:
         """The symbol that `new_size`, `new_int` or `new_opaque` made, even if it is replaced by now."""
@@ -172,6 +178,19 @@ class SizeEnv(ShapeEnv):
             return super()._make_data_dependent_error(expr, unhinted_expr, **details)
         error: GuardOnDataDependentSymNode = self.undecided(unhinted_expr)
         return error
+
+    def evaluate_sym_node(
+        self, sym_node: SymNode, size_oblivious: bool = False, fallback_value: bool | None = None
+    ) -> Any:
+        """The answer to a question about plain sizes is kept: its guard is there."""
+        key = sym_node, size_oblivious, fallback_value
+        answers = self.numbers.answers
+        if key in answers and not self._suppress_guards_tls():
+            return answers[key]
+        answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
+        if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):
+            answers[key] = answer
+        return answer
 
     def evaluate_expr(
         self,
