@@ -50,6 +50,10 @@ quiet = logging.getLogger("capture.size_env")
 quiet.setLevel(logging.CRITICAL)
 
 
+class NotKnown(Exception):
+    """Raised where only facts are asked for: the answer is another one for other sizes."""
+
+
 class SizeEnv(ShapeEnv):
     """The sizes of one translation.
 
@@ -70,6 +74,7 @@ class SizeEnv(ShapeEnv):
         self.owner: Any = None  # the object that uses the environment, to be found from its symbols
         self.assumptions: dict[Any, bool] = {}  # condition on unbacked symbols -> the answer that was taken
         self.hypothesis: dict[Any, Any] = {}  # unbacked symbol -> the value that `under` supposes
+        self.asks_for_facts = False  # whether a question without a known answer raises NotKnown
         self.undecided: Any = None  # makes the exception for a question that has no answer
 
     def new_size(
@@ -150,6 +155,8 @@ class SizeEnv(ShapeEnv):
 
     def has_unbacked(self, value: Any) -> bool:
         """Whether the arguments contain an unbacked number, or a tensor with an unbacked size."""
+        if not (self.unbacked_symint_counter or self.unbacked_symfloat_counter):
+            return False
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.is_unbacked(value.node.expr)
         if isinstance(value, torch.Tensor):
@@ -187,10 +194,23 @@ class SizeEnv(ShapeEnv):
         answers = self.numbers.answers
         if key in answers and not self._suppress_guards_tls():
             return answers[key]
-        answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
+        if self.asks_for_facts:
+            answer = self._fact(sym_node.expr)
+        else:
+            answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
         if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):
             answers[key] = answer
         return answer
+
+    def _fact(self, expression: sympy.Basic) -> Any:
+        if expression.is_number or expression in (sympy.true, sympy.false):
+            return expression
+        fact = self._maybe_fast_eval_comparison(expression)
+        if fact is None:
+            fact = self._maybe_evaluate_static(expression)
+        if fact is None:
+            raise NotKnown
+        return fact
 
     def evaluate_expr(
         self,

@@ -16,7 +16,6 @@ each kind of arguments also runs with the present sizes, for its errors and stri
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,6 +29,8 @@ from torch._subclasses.fake_tensor import (
 
 from codegen.fake import fake
 from codegen.fake.fake import FakeMode, SymbolicRules
+from codegen.fake.open_shapes import run_on_all_sizes
+from codegen.fake.open_views import view_strides
 from codegen.fake.shapes.spec import Spec, is_dense
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import SizeEnv
@@ -70,6 +71,9 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
     Raises UnsupportedOperatorException where nothing can run it on symbols, and the errors of eager.
     """
+    results = run_on_all_sizes(mode, func, args, kwargs)
+    if results is not NotImplemented:
+        return results
     key = (func, kinds_of((args, kwargs)))
     is_known = func not in SHAPE_RULES or key in mode.tried
     present = None if is_known else try_present_sizes(mode, func, args, kwargs)
@@ -230,7 +234,7 @@ def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: 
 
     lead = len(sizes) - tensor.dim()
     shape, strides = list(sizes), list(sizes)
-    following = 1  # the stride of a new dim that is not repeated
+    following = 0  # the stride of a new dim that is not repeated
     for dim in reversed(range(len(sizes))):
         own = dim >= lead
         size = tensor.shape[dim - lead] if own else 1
@@ -261,33 +265,6 @@ def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torc
         return viewed
     with mode:
         return aten.as_strided.default(tensor, viewed.shape, strides, tensor.storage_offset())
-
-
-def view_strides(
-    old: Sequence[Any], old_strides: Sequence[Any], new: Sequence[Any]
-) -> tuple[Any, ...] | None:
-    """The strides of a view, or None where there is none.
-
-    From the last dim to the first: each run of old dims that is contiguous in memory is divided into new
-    dims.
-    """
-    strides: list[Any] = [1] * len(new)
-    dim, step = len(new) - 1, old_strides[-1] if old else 1
-    elements: Any = 1  # of the run
-    for at in reversed(range(len(old))):
-        elements = elements * old[at]
-        if at and (old[at - 1] == 1 or old_strides[at - 1] == elements * step):
-            continue
-        covered: Any = 1
-        while dim >= 0 and (new[dim] == 1 or covered != elements):
-            strides[dim] = covered * step
-            covered = covered * new[dim]
-            dim -= 1
-        if covered != elements:
-            return None
-        if at:
-            elements, step = 1, old_strides[at - 1]
-    return tuple(strides)
 
 
 def run_as_others(

@@ -45,11 +45,11 @@ def combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtyp
 
 
 def number_dtype(value: Any) -> torch.dtype:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, torch.SymBool)):
         return torch.bool
-    if isinstance(value, int):
+    if isinstance(value, (int, torch.SymInt)):
         return torch.int64
-    if isinstance(value, float):
+    if isinstance(value, (float, torch.SymFloat)):
         return torch.get_default_dtype()
     return promoted(torch.get_default_dtype(), torch.complex32)
 

@@ -23,7 +23,7 @@ def is_strided(kwargs: dict[str, Any]) -> bool:
 
 
 def non_negative(shape: Any) -> bool:
-    return all(isinstance(size, int) and size >= 0 for size in shape)
+    return all(isinstance(size, (int, torch.SymInt)) and size >= 0 for size in shape)
 
 
 @shape_rule("zeros", "ones", "rand", "randn", "empty.memory_format")

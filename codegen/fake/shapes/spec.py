@@ -81,7 +81,7 @@ def like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Spec:
     The strides are kept where they are dense and do not overlap; else they are packed in the same order.
     """
     shape, strides = tuple(tensor.shape), tensor.stride()
-    if not is_dense(shape, strides):
+    if strides != row_major(shape) and not is_dense(shape, strides):
         strides = packed(shape, fastest_first(shape, (strides,)), empty=1)
     return Spec(shape, tuple(strides), dtype or tensor.dtype)
 
