@@ -81,33 +81,33 @@ class KernelStore:
 
     def get(self, parts: tuple[str, ...], kind: str = "machine code") -> bytes | None:
         """The data stored under `parts`, or None."""
-        data = self._read(self._path(parts, kind))
+        data = self._read(file_name(parts, kind))
         if self._note is not None:
             self._note(kind, data is not None)
         return data
 
-    def _read(self, path: Path) -> bytes | None:
+    def _read(self, name: str) -> bytes | None:
         try:
-            with self._open() as store, store.folder(path.parent.name) as folder:
-                return self._checked(folder, path)
+            with self._open() as store, store.folder(name[:2]) as folder:
+                return self._checked(folder, name)
         except FileNotFoundError:
             return None
         except (Refused, OSError) as error:
-            self._report(path, error)
+            self._report(name, error)
             return None
 
     def put(self, parts: tuple[str, ...], data: bytes, kind: str = "machine code") -> bool:
         """Store `data`. A failure gives False. It is logged once, never raised: the caller has the code."""
-        return self._write(self._path(parts, kind), data)
+        return self._write(file_name(parts, kind), data)
 
-    def _write(self, path: Path, data: bytes) -> bool:
+    def _write(self, name: str, data: bytes) -> bool:
         try:
-            with self._open(make=True) as store, store.folder(path.parent.name, make=True) as folder:
-                folder.write(path.name, _header(data) + data)
-                log.debug("%d bytes stored at %s", len(data), path)
-                self._make_room(store, path, _HEADER + len(data))
+            with self._open(make=True) as store, store.folder(name[:2], make=True) as folder:
+                folder.write(name, _header(data) + data)
+                log.debug("%d bytes stored at %s/%s", len(data), folder.path, name)
+                self._make_room(store, name, _HEADER + len(data))
         except (Refused, OSError) as error:
-            self._report(path, error)
+            self._report(name, error)
             return False
         return True
 
@@ -136,37 +136,36 @@ class KernelStore:
             with self._open() as store, store.folder(name[:2]) as folder:
                 folder.remove(name)
         except (Refused, OSError) as error:
-            self._report(self.directory / name[:2] / name, error)
+            self._report(name, error)
 
     def contents(self) -> Iterator[tuple[str, bytes | None]]:
         """The file name of each object, and its file; None where it is damaged or refused."""
         for name, _ in list(self.sizes()):
-            data = self._read(self.directory / name[:2] / name)
+            data = self._read(name)
             yield name, None if data is None else _header(data) + data
 
     def add(self, name: str, content: bytes) -> bool:
         """A file of another store. False where it is damaged, or can't be written."""
         data = content[_HEADER:]
-        return content[:_HEADER] == _header(data) and self._write(self.directory / name[:2] / name, data)
+        return content[:_HEADER] == _header(data) and self._write(name, data)
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _open(self, make: bool = False) -> TrustedFolder:
         return TrustedFolder.at(str(self.directory), make=make)
 
-    def _path(self, parts: tuple[str, ...], kind: str = "machine code") -> Path:
-        key = object_key(parts)
-        return self.directory / key[:2] / f"{key}{KINDS[kind]}"
+    def _path(self, name: str) -> Path:
+        return self.directory / name[:2] / name
 
-    def _make_room(self, store: TrustedFolder, newest: Path, size: int) -> None:
+    def _make_room(self, store: TrustedFolder, newest: str, size: int) -> None:
         """After a put: remove files if the store is too large."""
         with self._lock:
             if self._bytes_known is None:
-                self._bytes_known = self._estimated_bytes(store, newest.parent.name)
+                self._bytes_known = self._estimated_bytes(store, newest[:2])
             else:
                 self._bytes_known += size
             if self._bytes_known > self.max_bytes:
-                self._bytes_known = self._evict(store, newest.name)
+                self._bytes_known = self._evict(store, newest)
 
     def _estimated_bytes(self, store: TrustedFolder, folder: str) -> int:
         """The bytes of one folder, times the number of folders. The keys are hashes, so all folders are
@@ -182,7 +181,7 @@ class KernelStore:
             except FileNotFoundError:
                 continue
             except Refused as refused:
-                self._report(self.directory / folder, refused)
+                self._report(folder, refused)
 
     def _evict(self, store: TrustedFolder, newest: str) -> int:
         """Above the limit, remove the least recently used files until a part of the limit is left. The file
@@ -199,31 +198,37 @@ class KernelStore:
             total -= file.size
         return total
 
-    def _report(self, path: Path, error: Refused | OSError) -> None:
+    def _report(self, name: str, error: Refused | OSError) -> None:
         """One line for each folder that is refused, for the first file, and for the first failure of the file
         system.
         """
         message = reason = str(error)
         if not isinstance(error, Refused):
-            reason, message = _FAILURE, f"can't use {path}: {message}; {_NOT_KEPT}"
-        elif os.path.basename(error.path) == path.name and path.suffix in _ENDINGS:
+            reason, message = _FAILURE, f"can't use {self._path(name)}: {message}; {_NOT_KEPT}"
+        elif os.path.basename(error.path) == name and name.endswith(_ENDINGS):
             reason, message = _REFUSED, f"{message}. {_VERIFY}, and removes those"
         if reason not in self._reported:
             self._reported.add(reason)
             log.warning("%s", message)
 
-    def _checked(self, folder: TrustedFolder, path: Path) -> bytes | None:
+    def _checked(self, folder: TrustedFolder, name: str) -> bytes | None:
         """The data of an object. One with a wrong checksum is removed, and gives None. One line says so."""
-        content = folder.read(path.name)
+        content = folder.read(name)
         data = content[_HEADER:]
         if content[:_HEADER] == _header(data):
-            log.debug("%d bytes found at %s", len(data), path)
+            log.debug("%d bytes found at %s/%s", len(data), folder.path, name)
             return data
-        folder.remove(path.name)
+        folder.remove(name)
         level = logging.DEBUG if _DAMAGE in self._reported else logging.WARNING
         self._reported.add(_DAMAGE)
-        log.log(level, "%s is damaged and was removed: what it had is compiled again. %s", path, _VERIFY)
+        text = "%s is damaged and was removed: what it had is compiled again. %s"
+        log.log(level, text, self._path(name), _VERIFY)
         return None
+
+
+def file_name(parts: tuple[str, ...], kind: str = "machine code") -> str:
+    """The first two digits are the name of its folder."""
+    return object_key(parts) + KINDS[kind]
 
 
 def _objects(store: TrustedFolder, folder_name: str) -> list[_File]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from pathlib import Path
 
 #: by level: the features that it adds to those above, by Linux's names
 FEATURES: dict[str, frozenset[str]] = {
@@ -44,8 +43,8 @@ def best_level() -> str:
 def features() -> set[str]:
     """The features of the first processor. It is the same for all of them."""
     try:
-        with Path("/proc/cpuinfo").open() as lines:
-            line = next((line for line in lines if line.startswith("flags")), "")
+        with open("/proc/cpuinfo", "rb") as lines:  # the first file that a process opens as text takes 0.2 ms
+            line = next((line for line in lines if line.startswith(b"flags")), b"")
     except OSError:
         return set()
-    return set(line.partition(":")[2].split())
+    return set(line.decode().partition(":")[2].split())

@@ -85,9 +85,9 @@ def own_operators() -> list[str]:
     """What programs have registered for torch's own operators, torch's own registrations aside."""
     global last_look
     if torch.library._impls != last_look[0]:
-        every, first = frozenset(torch.library._impls), registered_first()
-        of_aten = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first)]
-        last_look = every, sorted(of_aten)
+        every = frozenset(torch.library._impls)
+        counted = (every - registered_first()).union([key for key in every if key[-5:] != "/Meta"])
+        last_look = every, sorted([key for key in counted if key[:5] == "aten/"])
     return last_look[1]
 
 
@@ -181,4 +181,4 @@ def llvm_version() -> str:
     found = importlib.util.find_spec("llvmlite")
     if found is None or found.origin is None:
         return "none"
-    return (Path(found.origin).parent / "_version.py").read_text()
+    return (Path(found.origin).parent / "_version.py").read_bytes().decode()

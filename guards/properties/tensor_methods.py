@@ -62,9 +62,13 @@ def _pristine(cls: type) -> dict[str, Any]:
 PRISTINE: dict[type, dict[str, Any]] = {c: _pristine(c) for c in (torch.Tensor, torch.nn.Parameter)}
 
 
-def _entries() -> tuple[Any, ...]:
+def _entries() -> list[Any]:
     """What the classes hold now: names and values."""
-    return tuple(part for cls in PRISTINE for entry in vars(cls).items() for part in entry)
+    found: list[Any] = []
+    for cls in PRISTINE:
+        found += vars(cls)
+        found += vars(cls).values()
+    return found
 
 
 class _Look:

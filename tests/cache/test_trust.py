@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cache.store import KernelStore
+from cache.store import KernelStore, file_name
 from cache.trusted_folder import Refused, TrustedFolder
 
 PARTS = ("define i32 @k()", "x86-64-v4")
@@ -61,7 +61,7 @@ def test_what_is_made_is_private_whatever_the_umask(
     umask(mask)
     store = KernelStore(tmp_path / "a" / "b")
     store.put(PARTS, b"machine code")
-    path = store._path(PARTS)
+    path = store._path(file_name(PARTS))
     folders = [path.parent, path.parent.parent, path.parent.parent.parent]
     assert [mode(folder) for folder in folders] == [0o700] * 3
     assert mode(path) == 0o600
@@ -73,7 +73,7 @@ def test_what_is_made_is_private_whatever_the_umask(
 def test_what_others_can_write_to(
     store: KernelStore, level: int, bits: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = [store._path(PARTS), *store._path(PARTS).parents][level]
+    path = [store._path(file_name(PARTS)), *store._path(file_name(PARTS)).parents][level]
     path.chmod(mode(path) | bits)
     line = refusal(store, caplog)
     assert line.startswith(f"{path} is not used: others can write to it, owner ")
@@ -88,7 +88,7 @@ def test_what_others_can_write_to(
 def test_what_another_user_owns(
     store: KernelStore, level: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = [store._path(PARTS), *store._path(PARTS).parents][level]
+    path = [store._path(file_name(PARTS)), *store._path(file_name(PARTS)).parents][level]
     give_away(path, monkeypatch)
     line = refusal(store, caplog)
     assert "it belongs to another user" in line
@@ -100,8 +100,8 @@ def test_an_object_with_patched_code_and_a_right_checksum(store: KernelStore, tm
     """Its checksum is no secret: the owner and the mode decide."""
     foreign = KernelStore(tmp_path / "foreign")
     foreign.put(PARTS, b"patched code")
-    path = store._path(PARTS)
-    path.write_bytes(foreign._path(PARTS).read_bytes())
+    path = store._path(file_name(PARTS))
+    path.write_bytes(foreign._path(file_name(PARTS)).read_bytes())
     path.chmod(0o666)
     assert store.get(PARTS) is None
     store.put(PARTS, b"machine code")  # takes its place
@@ -146,13 +146,13 @@ def test_what_is_no_file(
     store: KernelStore, plant: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is neither waited for nor followed."""
-    plant(store._path(PARTS))
+    plant(store._path(file_name(PARTS)))
     line = refusal(store, caplog)
-    assert line.startswith(f"{store._path(PARTS)} is not used: it is no file, owner ")
+    assert line.startswith(f"{store._path(file_name(PARTS))} is not used: it is no file, owner ")
 
 
 def test_a_link_in_place_of_a_folder_of_objects(store: KernelStore, caplog: pytest.LogCaptureFixture) -> None:
-    link(store._path(PARTS).parent)
+    link(store._path(file_name(PARTS)).parent)
     assert "it is no folder" in refusal(store, caplog)
     store.clear()
     assert len(list(store.directory.glob("target/*.o"))) == 1
@@ -217,7 +217,7 @@ def test_a_refused_folder_does_not_stop_the_others(
     store: KernelStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Eviction leaves it alone."""
-    kept = store._path(PARTS)
+    kept = store._path(file_name(PARTS))
     kept.parent.chmod(0o777)
     for number in range(20):
         store.put((str(number),), bytes(1000))
@@ -230,11 +230,11 @@ def test_a_refused_folder_does_not_stop_the_others(
 
 def test_no_descriptor_stays_open(store: KernelStore, tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    store._path(PARTS).chmod(0o666)
+    store._path(file_name(PARTS)).chmod(0o666)
     store.get(PARTS)
     store.put(PARTS, b"machine code")
     store.get(PARTS)
-    store._path(PARTS).parent.chmod(0o777)
+    store._path(file_name(PARTS)).parent.chmod(0o777)
     store.get(PARTS)
     store.put(PARTS, b"machine code")
     store.clear()
