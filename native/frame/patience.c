@@ -115,10 +115,13 @@ enum { EXPECTED_AT_FIRST_NS = 500000000 };
 static int compiler_is_imported(void)
 {
     static int imported = 0;
+    static PyObject *name;
     if (!imported) {
         PyObject *modules = PyImport_GetModuleDict();
-        imported =
-            modules != NULL && PyDict_CheckExact(modules) && PyDict_GetItemString(modules, COMPILER) != NULL;
+        name = name == NULL ? PyUnicode_InternFromString(COMPILER) : name;
+        imported = name != NULL && modules != NULL && PyDict_CheckExact(modules)
+                   && PyDict_GetItemWithError(modules, name) != NULL;
+        PyErr_Clear(); /* no memory for the name: not imported so far */
     }
     return imported;
 }
@@ -218,13 +221,15 @@ static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
     return found == FORECAST_FAILED ? -1 : found != FORECAST_DOES_NOT_PAY;
 }
 
+static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
+{
+    const Py_ssize_t runs = state->cold.runs;
+    return runs >= FIRST_FORECAST && (runs & (runs - 1)) == 0 && is_worth_a_forecast(patience, state);
+}
+
 /* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */
 static int will_get_hot(const Patience *patience, ThreadHook *hook, const CodeState *state)
 {
-    const Py_ssize_t runs = state->cold.runs;
-    if (runs < FIRST_FORECAST || (runs & (runs - 1)) != 0 || !is_worth_a_forecast(patience, state)) {
-        return 0;
-    }
     const enum Forecast found = forecast(patience, hook, state);
     return found == FORECAST_FAILED ? -1 : found == FORECAST_PAYS;
 }
@@ -245,10 +250,19 @@ static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
     return 0;
 }
 
+/* Most frames of a cold program end here. */
+static int may_look_hot(const Patience *patience, const CodeState *state)
+{
+    return is_hot(patience, state) || is_time_for_a_forecast(patience, state);
+}
+
 /* 1: hot, or soon. -1: an exception. */
 static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
 {
-    return is_hot(patience, state) ? stays_hot(patience, hook, state) : will_get_hot(patience, hook, state);
+    if (is_hot(patience, state)) {
+        return stays_hot(patience, hook, state);
+    }
+    return is_time_for_a_forecast(patience, state) ? will_get_hot(patience, hook, state) : 0;
 }
 
 /* Whether the capture costs more than was known so far. -1: an exception. */
@@ -295,7 +309,8 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (is_looked_up(cold->kind)) {
         return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, cold));
     }
-    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || caller_is_better(tstate, cold)) {
+    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || !may_look_hot(patience, state)
+        || caller_is_better(tstate, cold)) {
         return 0;
     }
     const int hot = looks_hot(patience, hook, state);
@@ -379,11 +394,32 @@ static PyObject *run_import(PyThreadState *tstate, InterpreterFrame *frame, Thre
     return value;
 }
 
+/* A frame around it keeps it back, and its callees, too: what all of them take counts for that frame. Most
+ * frames of a cold program are of this sort, so they read no clock. */
+static int is_kept_back(const ThreadHook *hook, enum CodeKind kind)
+{
+    return hook->blocking != BLOCKS_NOTHING && blocking_inside(hook->blocking, kind) != BLOCKS_NOTHING;
+}
+
+static PyObject *run_kept_back(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                               enum CodeKind kind)
+{
+    const enum Blocking outside = hook->blocking;
+    hook->blocking = blocking_inside(outside, kind);
+    hook->units += (unsigned long long)Py_SIZE(frame_code(frame));
+    PyObject *value = eval_default(tstate, frame, 0);
+    hook->blocking = outside;
+    return value;
+}
+
 PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                             CodeState *state)
 {
     if (state->cold.kind == KIND_IMPORT) {
         return run_import(tstate, frame, hook);
+    }
+    if (is_kept_back(hook, state->cold.kind)) {
+        return run_kept_back(tstate, frame, hook, state->cold.kind);
     }
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const enum Blocking outside = hook->blocking;

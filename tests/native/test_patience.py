@@ -367,6 +367,23 @@ def test_frames_with_a_skip_mark_count_as_units_of_their_callers(hook):
     assert units > len(f.__code__.co_code) // 2 + len(helper.__code__.co_code) // 4
 
 
+def test_a_frame_that_is_kept_back_counts_for_the_frame_that_keeps_it(hook):
+    def loop():
+        work(0.001)
+
+    def helper():
+        return loop()
+
+    def f():
+        work(0.002)
+        return helper()
+
+    run(hook, Asked(loop=LOOP), f, least_ns=10**12)
+    runs, spent, units = zip(*(_capture.cold_runs(g.__code__)[1:4] for g in (f, helper, loop)))
+    assert runs == (1, 0, 1) and spent[0] > 2_000_000  # a loop may be a driver: its turns are counted
+    assert units[0] > len(f.__code__.co_code) // 2 + len(helper.__code__.co_code) // 2
+
+
 class Judge:
     """Gives the same verdict about each entry. `cases` has what it was told."""
 
@@ -596,7 +613,8 @@ def test_what_a_capture_costs_beside_is_asked_when_code_looks_hot(hook):
     assert prices == []  # it may not get hot
     runs(3)
     assert prices == ["f"] and asked.names == []
-    runs(10)
+    while not asked.names:
+        runs(1)
     assert prices == ["f", "f"] and asked.names == ["f"]  # it does not cost more than was known
 
 
