@@ -54,6 +54,11 @@ def in_order(tensor: torch.Tensor, order: Sequence[int]) -> View:
     )
 
 
+@view_rule(aten.detach.default, aten.alias.default)
+def itself(tensor: torch.Tensor) -> View:
+    return in_order(tensor, range(tensor.dim()))
+
+
 @view_rule(aten.t.default)
 def t(tensor: torch.Tensor) -> Any:
     return in_order(tensor, range(tensor.dim())[::-1]) if tensor.dim() <= 2 else NotImplemented

@@ -41,10 +41,12 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from codegen.fake.size_facts import Facts
 from codegen.fake.size_node import KnownNumbers
 
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
+TRUTHS = (sympy.true, sympy.false)
 # A question without an answer raises an exception: the user needs no log line of it.
 quiet = logging.getLogger("capture.size_env")
 quiet.setLevel(logging.CRITICAL)
@@ -67,6 +69,8 @@ class SizeEnv(ShapeEnv):
             )
         self.log = quiet
         self.numbers = KnownNumbers()
+        self.facts = Facts(self._bounds_of)
+        self._bounds_of_terms: dict[sympy.Basic, ValueRanges[Any]] = {}
         self._opaque = itertools.count()
         self.opaque_symbols: set[sympy.Symbol] = set()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
@@ -194,23 +198,20 @@ class SizeEnv(ShapeEnv):
         answers = self.numbers.answers
         if key in answers and not self._suppress_guards_tls():
             return answers[key]
-        if self.asks_for_facts:
-            answer = self._fact(sym_node.expr)
-        else:
-            answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
+        if self.asks_for_facts and not sym_node.expr.is_number and sym_node.expr not in TRUTHS:
+            raise NotKnown
+        answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
         if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):
             answers[key] = answer
         return answer
 
-    def _fact(self, expression: sympy.Basic) -> Any:
-        if expression.is_number or expression in (sympy.true, sympy.false):
-            return expression
-        fact = self._maybe_fast_eval_comparison(expression)
-        if fact is None:
-            fact = self._maybe_evaluate_static(expression)
-        if fact is None:
-            raise NotKnown
-        return fact
+    def _bounds_of(self, term: sympy.Basic) -> tuple[int | None, int | None]:
+        """The least and the largest value of a symbol or a quotient. What is learned later narrows them."""
+        found = self.var_to_range.get(term) or self._bounds_of_terms.get(term)
+        if found is None:
+            found = self._bounds_of_terms[term] = self.bound_sympy(term)
+        low, high = (int(n) if isinstance(n, sympy.Integer) else None for n in (found.lower, found.upper))
+        return low, high
 
     def evaluate_expr(
         self,

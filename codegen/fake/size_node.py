@@ -12,13 +12,16 @@ look-up here it is 2 us.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
-BINARY = """add sub mul mod float_pow pow_by_natural and_ or_ float_truediv int_truediv int_floordiv lshift
-    rshift eq ne gt lt le ge sym_min sym_max bitwise_and bitwise_or bitwise_xor"""
+BINARY = """add sub mul float_pow pow_by_natural and_ or_ float_truediv int_truediv lshift
+    rshift sym_min sym_max bitwise_and bitwise_or bitwise_xor"""
+COMPARISONS = "eq ne gt lt le ge"
 UNARY = "abs pos trunc sym_not floor is_integer sym_float sym_int ceil neg"
 OF_LAYOUTS = """is_contiguous is_channels_last_contiguous_2d is_channels_last_contiguous_3d
     is_channels_last_strides_2d is_channels_last_strides_3d is_non_overlapping_and_dense_indicator"""
@@ -55,6 +58,22 @@ class KnownNumbers:
 
 class SizeNode(SymNode):
     shape_env: Any  # a `SizeEnv`
+    _int: tuple[int, int | None] | None = None  # version of the environment, and the number if it is one
+
+    @property
+    def expr(self) -> Any:
+        version = self.shape_env._replacements_version_counter
+        if version == 0:
+            return self._expr
+        if self._expr_ver != version:
+            self._expr_cache, self._expr_ver = super().expr, version
+        return self._expr_cache
+
+    def maybe_as_int(self) -> int | None:
+        version = self.shape_env._replacements_version_counter
+        if self._int is None or self._int[0] != version:
+            self._int = version, super().maybe_as_int()
+        return self._int[1]
 
     def wrap_int(self, num: int) -> SymNode:
         return self._constant(num, super().wrap_int)
@@ -75,9 +94,9 @@ class SizeNode(SymNode):
         return super().expect_true(file, line) if known is None else bool(known)
 
 
-def computed_once(name: str, operands: Callable[..., tuple[Any, ...]]) -> Any:
+def computed_once(name: str, operands: Callable[..., tuple[Any, ...]], compute: Any = None) -> Any:
     """The method `name`. `operands` makes a key of its arguments."""
-    compute = getattr(SymNode, name)
+    compute = compute or getattr(SymNode, name)
 
     def run(self: SizeNode, *args: Any) -> SymNode:
         env = self.shape_env
@@ -99,6 +118,47 @@ def lists(sizes: list[SymNode], strides: list[SymNode]) -> tuple[Any, ...]:
     return tuple(sizes), tuple(strides)
 
 
+def compared(name: str) -> Any:
+    """A comparison. What holds for all sizes is a constant: sympy is not asked."""
+    by_sympy = getattr(SymNode, name)
+
+    def compute(left: SizeNode, right: SymNode) -> SymNode:
+        fact = None
+        if left.pytype is int and right.pytype is int:
+            fact = left.shape_env.facts.decide(name, left.expr, right.expr)
+        if fact is None:
+            made: SymNode = by_sympy(left, right)
+            return made
+        return SymNode(sympy.true if fact else sympy.false, left.shape_env, bool, fact)
+
+    return computed_once(name, each, compute)
+
+
+def divided(name: str, result: Callable[[Any], Any]) -> Any:
+    """A quotient or remainder. sympy imports its physics to find common factors (0.3 s): ours come first.
+
+    `result` makes it of a quotient without a remainder.
+    """
+    by_sympy = getattr(SymNode, name)
+
+    def compute(left: SizeNode, right: SymNode) -> SymNode:
+        quotient = None
+        if left.pytype is int and right.pytype is int and left._hint is not None and right._hint:
+            quotient = left.shape_env.facts.quotient(left.expr, right.expr)
+        if quotient is None:
+            made: SymNode = by_sympy(left, right)
+            return made
+        hint = getattr(operator, OF_INTS[name])(left._hint, right._hint)
+        return SymNode(result(quotient), left.shape_env, int, hint)
+
+    return computed_once(name, each, compute)
+
+
+OF_INTS = {"int_floordiv": "floordiv", "mod": "mod"}
+SizeNode.int_floordiv = divided("int_floordiv", lambda quotient: quotient)  # type: ignore[method-assign]
+SizeNode.mod = divided("mod", lambda quotient: sympy.Integer(0))  # type: ignore[method-assign]
+for _name in COMPARISONS.split():
+    setattr(SizeNode, _name, compared(_name))
 for _names, _operands in ((BINARY, each), (UNARY, each), (OF_LAYOUTS, lists)):
     for _name in _names.split():
         setattr(SizeNode, _name, computed_once(_name, _operands))

@@ -19,6 +19,7 @@ from codegen.fake.shapes.spec import (
     aten,
     can_cast,
     contiguous,
+    equal,
     iterated_strides,
     like,
     promoted,
@@ -75,7 +76,7 @@ def broadcast(operands: Sequence[Operand]) -> tuple[int, ...] | None:
         if not isinstance(operand, torch.Tensor):
             continue
         other = tuple(operand.shape)
-        if other == shape:
+        if equal(other, shape):
             continue
         if not shape:
             shape = other
@@ -121,7 +122,7 @@ def rows_of(operands: Sequence[Operand]) -> tuple[tuple[int, ...], tuple[int, ..
         if not shape:
             shape = tuple(operand.shape)
             strides = row_major(shape)
-        if operand.stride() != strides or tuple(operand.shape) != shape:
+        if not equal(operand.shape, shape) or operand.stride() != strides:
             return None
     return None if 0 in shape else (shape, strides)
 
@@ -147,7 +148,7 @@ def elementwise(
         ),
         *operand_strides(operands[asis:], shape, compute or dtype),
     ]
-    same_shape = all(tuple(getattr(operand, "shape", ())) == shape for operand in operands)
+    same_shape = all(equal(tuple(getattr(operand, "shape", ())), shape) for operand in operands)
     return Spec(shape, iterated_strides(shape, strides, same_shape), dtype)
 
 

@@ -62,7 +62,11 @@ def arange(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (args[2],) if len(args) > 2 else (1,)
     )
     dtype = kwargs.get("dtype")
-    if not all(type(value) is int for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
+    if not all(type(value) in (int, torch.SymInt) for value in (start, end, step)):
+        return NotImplemented
+    if step == 1 and end >= start:
+        return contiguous((end - start,), dtype or torch.int64)
+    if step == 0 or (end - start) * step < 0:
         return NotImplemented
     return contiguous((max(0, -((start - end) // step)),), dtype or torch.int64)
 

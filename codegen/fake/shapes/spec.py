@@ -123,6 +123,11 @@ def iterated_strides(
     return packed(shape, order, empty=0)
 
 
+def equal(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Tuples of different lengths are compared item by item, too: with symbols each comparison counts."""
+    return len(left) == len(right) and left == right
+
+
 def same_layout(shape: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
     """Whether every element has the same place.
 

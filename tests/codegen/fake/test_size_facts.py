@@ -1,0 +1,68 @@
+"""What holds for all sizes: no comparison is decided that another size decides otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import random
+from typing import Any
+
+import pytest
+import sympy
+from torch.utils._sympy.functions import FloorDiv
+
+from codegen.fake.size_facts import Facts
+
+N, M, FREE = sympy.symbols("n m free", integer=True)
+BOUNDS = {N: (2, None), M: (2, 9), FREE: (None, None), FloorDiv(N, 2): (1, None)}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def decide(comparison: str, left: Any, right: Any) -> bool | None:
+    return Facts(BOUNDS.__getitem__).decide(comparison, sympy.sympify(left), sympy.sympify(right))
+
+
+@pytest.mark.parametrize(
+    ("comparison", "left", "right", "fact"),
+    [
+        ("eq", N * 4, N * 4, True),
+        ("eq", 4 * N * M, M * N * 4, True),
+        ("ne", N * 8, 8, True),
+        ("gt", N, 1, True),
+        ("gt", N, 2, None),
+        ("ge", N * M - N, 2, True),
+        ("lt", FREE, FREE + 1, True),
+        ("eq", FREE, 3, None),
+        ("gt", M, 9, False),
+        ("le", M, 8, None),
+        ("eq", N, M, None),
+        ("le", 1, FloorDiv(N, 2), True),
+        ("eq", FloorDiv(N, 2) * 3, FloorDiv(N, 2) * 3 + 1, False),
+        ("lt", N**2, N, False),
+    ],
+)
+def test_facts(comparison, left, right, fact):
+    assert decide(comparison, left, right) is fact
+
+
+def test_facts_hold_for_each_size():
+    rng = random.Random(0)
+    terms = [sympy.Integer(1), N, M, N * M, N**2, FloorDiv(N, 2)]
+    values = list(itertools.product(range(2, 12), range(2, 10)))
+    decided = 0
+    for _ in range(400):
+        left, right = (
+            sympy.Add(*(rng.choice((-3, -1, 1, 2, 4)) * rng.choice(terms) for _ in range(rng.randint(1, 3))))
+            for _ in range(2)
+        )
+        for comparison in COMPARISONS:
+            fact = decide(comparison, left, right)
+            if fact is None:
+                continue
+            decided += 1
+            for n, m in values:
+                sides = (
+                    int(side.xreplace({N: sympy.Integer(n), M: sympy.Integer(m)})) for side in (left, right)
+                )
+                assert getattr(operator, comparison)(*sides) is fact, (comparison, left, right, n, m)
+    assert decided > 300
