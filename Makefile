@@ -13,7 +13,7 @@ MACHINES := qemu-user nodejs gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm
 	libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: opinfo sanitize other-machines demo quick test test-all lint format bench docs clean
+.PHONY: opinfo sanitize other-machines demo quick test test-all lint format bench contents docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
@@ -51,7 +51,12 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/make_graph_breaks.py --check
+	$(BIN)/python scripts/contents.py --check
 	$(SITE) --quiet
+
+# Which module has which keys of the tables: `contents.py` of each package with such a table.
+contents: $(STAMP)
+	$(BIN)/python scripts/contents.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

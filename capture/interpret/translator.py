@@ -25,7 +25,7 @@ from capture.bytecode.resume import point_of
 from capture.graph.program_places import PLACES, Place, module_call, place_of
 from capture.interpret import inline
 from capture.interpret.deferred_calls import may_catch
-from capture.interpret.opcodes import HANDLERS
+from capture.interpret.opcodes.registry import handler_of
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import call_pure
 from capture.variables.callables.function import CellVariable, UserFunctionVariable
@@ -166,7 +166,7 @@ class Translator:
         self.index += 1
         try:
             self.output.budget.count_instruction(instruction.name in dialect.COUNTED)
-            handler = HANDLERS.get(instruction.name)
+            handler = handler_of(instruction.name)
             if handler is None:
                 raise GraphBreak("opcode", name=instruction.name)
             handler(self, instruction)

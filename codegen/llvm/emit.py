@@ -36,7 +36,6 @@ from codegen.kernel.ir import (
     Update,
 )
 from codegen.kernel.ops import OPS
-from codegen.llvm import math  # noqa: F401 (fills the table of emitters)
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
 from codegen.llvm.emitter import AccumulatorState, VectorPlan

@@ -17,23 +17,9 @@ import math
 from collections.abc import Callable
 
 from codegen.llvm import polynomials
-from codegen.llvm.arithmetic import EMITTERS, Emitter, emits
+from codegen.llvm.arithmetic import EMITTERS, SLEEF, Emitter, emits
 from codegen.llvm.types import register_type
 from codegen.llvm.values import Code
-
-# The error bound is part of a Sleef function's name.
-SLEEF = {
-    **dict.fromkeys(
-        ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"
-    ),
-    **dict.fromkeys(
-        ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"
-    ),
-    "erfc": "u15",
-    "hypot": "u05",
-    "nextafter": "",
-    "fmod": "",
-}
 
 # Adding this number rounds a float32 to an integer, which is then in the low bits.
 _ROUNDING = 12582912.0

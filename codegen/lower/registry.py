@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from codegen.kernel.families import Table
+from codegen.lower import contents
+
 Lowered = Callable[..., Any]
 _Function = TypeVar("_Function", bound=Lowered)
 
-LOWERINGS: dict[Any, Lowered] = {}
+LOWERINGS: Table[Lowered] = Table(contents, "LOWERINGS")
 
 
 def lowering(*overloads: Any) -> Callable[[_Function], _Function]:
@@ -23,8 +26,6 @@ def lowering(*overloads: Any) -> Callable[[_Function], _Function]:
 
     def register(function: _Function) -> _Function:
         for overload in overloads:
-            if overload in LOWERINGS:
-                raise ValueError(f"{overload} has a lowering already: {LOWERINGS[overload].__name__}")
             LOWERINGS[overload] = function
         return function
 

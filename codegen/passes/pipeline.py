@@ -18,7 +18,6 @@ from torch import fx
 
 from codegen.kernel import ir
 from codegen.kernel.program import KernelStep, Program
-from codegen.lower import families  # noqa: F401 (fills the table of lowerings)
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
 from codegen.lower.tensor_expr import TensorExpr
@@ -41,7 +40,6 @@ from codegen.passes.state import State
 from codegen.passes.steps.origins import Origins
 from codegen.passes.steps.placed_kernels import ordered_steps
 from codegen.passes.steps.versions import name_inputs
-from codegen.passes.verify import verify_state
 
 VERIFY = False  # tests set it: then `build_kernels` checks the state after each pass
 
@@ -87,6 +85,8 @@ def build_kernels(lowering: Lowering) -> Program:
         if is_logged:
             passes_log.debug("%s: %s (%.2f ms)", name, state, (time.perf_counter() - start) * 1e3)
         if VERIFY:
+            from codegen.passes.verify import verify_state  # lazy: import time
+
             verify_state(state, name)
     return lowering.program
 

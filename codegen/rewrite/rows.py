@@ -21,7 +21,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen.kernel.families import Table
 from codegen.kernel.records import dataclass
+from codegen.rewrite import contents
 
 aten = torch.ops.aten
 Body = Callable[..., Any]
@@ -50,9 +52,9 @@ class Row:
 
 
 #: operator -> its rows, below autograd: the first one that fits the arguments and does not decline is taken
-OPERATORS: dict[OpOverload, list[Row]] = {}
+OPERATORS: Table[list[Row]] = Table(contents, "OPERATORS")
 #: function, or name of a method -> the body that is called in its place, above autograd
-FUNCTIONS: dict[Any, Body] = {}
+FUNCTIONS: Table[Body] = Table(contents, "FUNCTIONS")
 
 
 def rewriting(
@@ -68,7 +70,8 @@ def rewriting(
 
 def replacing(*targets: Any) -> Callable[[Body], Body]:
     def register(body: Body) -> Body:
-        FUNCTIONS.update(dict.fromkeys(targets, body))
+        for target in targets:
+            FUNCTIONS[target] = body
         return body
 
     return register

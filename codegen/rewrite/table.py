@@ -33,33 +33,14 @@ from torch._ops import OpOverload
 from torch._prims_common import suggest_memory_format
 
 from codegen.fake.shapes.spec import like, row_major
-from codegen.rewrite import (  # noqa: F401 (each enters its rows)
-    activations,
-    circular_padding,
-    deterministic_fill,
-    gradient_hooks,
-    half,
-    losses,
-    masked,
-    norms,
-    own_gradients,
-    pairs,
-    pooling,
-    primitives,
-    products,
-    resampling,
-    search,
-    simple,
-    special_functions,
-    value_checks,
-)
 from codegen.rewrite.rows import FUNCTIONS, OPERATORS, Body, Row
 
 __all__ = ["FUNCTIONS", "rule_for"]
 
 aten = torch.ops.aten
 
-FROM_TORCH = [
+#: operators for which torch has the right rule
+FROM_TORCH = {
     "native_layer_norm",
     "native_layer_norm_backward",
     "native_group_norm",
@@ -172,12 +153,7 @@ FROM_TORCH = [
     "_unsafe_masked_index",
     "_unsafe_masked_index_put_accumulate",
     "rrelu_with_noise_backward",
-]
-
-
-def overload_named(name: str) -> OpOverload:
-    packet, _, overload = name.partition(".")
-    return getattr(getattr(aten, packet), overload or "default")
+}
 
 
 # --- operators that stay as they are for some arguments ---------------------------------------------------
@@ -242,25 +218,21 @@ def rule_of(rows: list[Row]) -> Body:
     return rewrite
 
 
-def _table() -> dict[OpOverload, Body]:
-    rows = {op: list(own) for op, own in OPERATORS.items()}
-    for op in map(overload_named, FROM_TORCH):
-        rows.setdefault(op, []).append(Row(torch._decomp.decomposition_table[op]))
-    rules = {op: rule_of(found) for op, found in rows.items()}
-    return rules | {op: only_where(*how, rules[op]) for op, how in ONLY_WHERE.items()}
-
-
-TABLE = _table()
-
-
+@functools.cache
 def rule_for(op: OpOverload) -> Body | None:
     """The body that computes `op`, or None.
 
-    The rules for lists of tensors are made when the first such operator comes: they cost as much as all
-    others.
+    Rows of several files are asked in the order of the files' names. The rules for lists of tensors are made
+    when the first such operator comes: they cost as much as all others.
     """
-    if op not in TABLE and op._schema.name.startswith(("aten::_foreach_", "aten::_amp_foreach_")):
+    rows = sorted(OPERATORS.get(op, ()), key=lambda row: row.body.__module__)
+    if op.name().removeprefix("aten::") in FROM_TORCH:
+        rows.append(Row(torch._decomp.decomposition_table[op]))
+    if rows:
+        rule = rule_of(rows)
+        return only_where(*ONLY_WHERE[op], rule) if op in ONLY_WHERE else rule
+    if op.name().startswith(("aten::_foreach_", "aten::_amp_foreach_")):
         from codegen.kernel.foreach import FOREACH  # lazy: import time
 
         return FOREACH.get(op)
-    return TABLE.get(op)
+    return None

@@ -225,7 +225,9 @@ def _is_frozen(tx: Interpreter, value: Variable) -> bool:
     return isinstance(value, (ConstantVariable, LateVariable)) or is_open(tx, value)
 
 
-CALLS.update({descriptor: _write(descriptor) for descriptor in WRITERS})
-CALLS.update({function: _log(function) for function in (*LOGGERS, *OF_ROOT)})
+for _descriptor in WRITERS:
+    CALLS[_descriptor] = _write(_descriptor)
+for _function in (*LOGGERS, *OF_ROOT):
+    CALLS[_function] = _log(_function)
 CALLS[logging.Logger.isEnabledFor] = _is_enabled
 CALLS[logging.Logger.exception] = _exception

@@ -13,8 +13,11 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from capture.variables.core import contents
+from codegen.kernel.families import Table
+
 MISSING: Any = object()
-POLYFILLS: dict[Any, Callable[..., Any]] = {}
+POLYFILLS: Table[Callable[..., Any]] = Table(contents, "POLYFILLS")
 
 
 def stands_for(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -15,12 +15,14 @@ import numpy as np
 import torch
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.core import contents
 from capture.variables.core.base import NotConstant, ObservedException, Variable, realize
 from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.exception import raise_python
 from capture.variables.core.granted import granted
 from capture.variables.core.makers import constant, make, makes_constant
 from capture.variables.core.wrap import guard_identity, wrap_class, wraps
+from codegen.kernel.families import Table
 from guards.kinds.constants import ConstantGuard
 from guards.kinds.identity import IdentityGuard
 from guards.sources import AttrSource, ConstantSource
@@ -68,7 +70,7 @@ def is_long(value: int) -> bool:
 
 
 #: string methods that ask their arguments for a text: (tx, string, args, kwargs) -> Variable
-STRING_METHODS: dict[str, Callable[..., Variable]] = {}
+STRING_METHODS: Table[Callable[..., Variable]] = Table(contents, "STRING_METHODS")
 
 
 def string_method(name: str) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
@@ -150,7 +152,7 @@ class ConstantVariable(Variable):
     ) -> Variable:
         if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
             return fold(getattr(self.value, name), [make(tuple, args[0].iterate(tx).unpack(tx))], {})
-        if name in STRING_METHODS and isinstance(self.value, str):
+        if isinstance(self.value, str) and name in STRING_METHODS:
             return STRING_METHODS[name](tx, self.value, args, kwargs)
         if name == "__iter__" and not args:
             return self.iterate(tx)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.core import contents
+from codegen.kernel.families import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 Maker = TypeVar("Maker", bound="Callable[..., Any]")
 
-MAKERS: dict[Any, Callable[..., Any]] = {}
+MAKERS: Table[Callable[..., Any]] = Table(contents, "MAKERS")
 #: makers for values of exactly this type
-CONSTANTS: dict[type, Callable[[Any], Variable]] = {}
+CONSTANTS: Table[Callable[[Any], Variable]] = Table(contents, "CONSTANTS")
 #: makers for values of this type and of its subclasses
-CONSTANT_BASES: dict[type, Callable[[Any], Variable]] = {}
+CONSTANT_BASES: Table[Callable[[Any], Variable]] = Table(contents, "CONSTANT_BASES")
 
 
 def makes(kind: Any) -> Callable[[Maker], Maker]:
@@ -46,7 +48,9 @@ def makes_constant(*types_: type, subclasses: bool = False) -> Callable[[Maker],
     """Register the maker for plain values of these types."""
 
     def register(maker: Maker) -> Maker:
-        (CONSTANT_BASES if subclasses else CONSTANTS).update(dict.fromkeys(types_, maker))
+        table = CONSTANT_BASES if subclasses else CONSTANTS
+        for kind in types_:
+            table[kind] = maker
         return maker
 
     return register

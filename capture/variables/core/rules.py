@@ -14,15 +14,17 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.core import contents
 from capture.variables.core.base import Variable
+from codegen.kernel.families import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-CALLS: dict[Any, Callable[..., Variable]] = {}
+CALLS: Table[Callable[..., Variable]] = Table(contents, "CALLS")
 #: qualified name of a function -> its module, which the program may import later, and its rule
-LATE: dict[str, tuple[str, Callable[..., Variable]]] = {}
+LATE: Table[tuple[str, Callable[..., Variable]]] = Table(contents, "LATE")
 
 
 def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.core import contents
 from capture.variables.core.granted import granted
 from capture.variables.core.makers import make
+from codegen.kernel.families import Table
 from guards.kinds.identity import ExactTypeGuard, IdentityGuard
 from guards.sources import ConstantSource, Source
 
@@ -22,12 +24,11 @@ if TYPE_CHECKING:
     from capture.variables.core.base import Variable
     from capture.variables.core.protocols import Output
 
-WRAPPERS: dict[type, Any] = {}  # (output, value, source or None) -> Variable
-#: (applies, wrapper), in the order of the search; the last one applies to any object
-BASE_WRAPPERS: list[tuple[Callable[[Any], bool], Any]] = []
+#: for values of exactly this type: (output, value, source or None) -> Variable
+WRAPPERS: Table[Any] = Table(contents, "WRAPPERS")
 
 
-def wraps(*types_: type) -> Callable[[Any], Any]:
+def wraps(*types_: type | str) -> Callable[[Any], Any]:
     def register(wrapper: Any) -> Any:
         for kind in types_:
             WRAPPERS[kind] = wrapper
@@ -47,7 +48,7 @@ def wrap(output: Output, value: Any, source: Source | None) -> Variable:
         output.budget.count_place()
     if source is None or isinstance(source, ConstantSource):
         granted().objects[id(value)] = value
-    wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
+    wrapper = WRAPPERS.get(type(value)) or WRAPPERS["by_base"](value)
     variable: Variable = wrapper(output, value, source)
     if variable.one_per_object:
         output.objects.remember(value, variable)
@@ -63,10 +64,6 @@ def class_constant(output: Output, cls: type) -> Variable:
     """A class that bytecode loads. It needs no guard."""
     granted().objects[id(cls)] = cls
     return output.objects.known(cls) or make(type, cls, ConstantSource(cls))
-
-
-def _wrapper_by_base(value: Any) -> Any:
-    return next(wrapper for applies, wrapper in BASE_WRAPPERS if applies(value))
 
 
 def guard_type(output: Output, value: Any, source: Source | None) -> None:

@@ -21,7 +21,7 @@ from capture.variables.core.exception import ExceptionVariable, raise_new, raise
 from capture.variables.core.makers import makes
 from capture.variables.objects.exception_group import make_group
 from capture.variables.objects.native_base import native_base, new_base_value
-from capture.variables.objects.type_object import INSTANCE_RULES, ClassVariable
+from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.refusals import error_of
 from capture.variables.tensors import tensor_subclass
@@ -195,8 +195,8 @@ def _make_by_new(
 
 CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.Enum)
 
-
-INSTANCE_RULES += (
+#: (applies, maker), in the order of the search: instances of classes without a rule of their own
+INSTANCE_RULES = (
     (lambda cls: issubclass(cls, BaseException), _make_exception),
     (tensor_subclass.is_subclass, tensor_subclass.make_instance),
     (_is_plain_named_tuple, _make_named_tuple),
@@ -205,3 +205,14 @@ INSTANCE_RULES += (
     (_is_native_subclass, _make_native_subclass),
     (_is_generic_new, _make_by_new),
 )
+
+
+@makes("instance")
+def instance_of(
+    tx: Interpreter, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    for applies, maker in INSTANCE_RULES:
+        if applies(cls.cls):
+            made: Variable = maker(tx, cls, args, kwargs)
+            return made
+    raise GraphBreak("call", value=cls)

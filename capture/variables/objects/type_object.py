@@ -52,9 +52,6 @@ CLASS_CONSTANTS = frozenset(("__name__", "__qualname__", "__module__", "__doc__"
 #: what `type` says of the bases of a class
 CLASS_RELATIONS = frozenset(("__mro__", "__bases__", "__base__"))
 
-#: Pairs (applies(class), make(tx, class, args, kwargs)). The first rule that applies makes the instance.
-INSTANCE_RULES: list[tuple[Any, Any]] = []
-
 
 @makes(type)
 class ClassVariable(Variable):
@@ -240,10 +237,7 @@ class ClassVariable(Variable):
             if isinstance(made, GeneratorVariable):
                 made.kind = self.cls
             return made
-        for applies, maker in INSTANCE_RULES:
-            if applies(self.cls):
-                return maker(tx, self, args, kwargs)
-        raise GraphBreak("call", value=self)
+        return make("instance", tx, self, args, kwargs)
 
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]

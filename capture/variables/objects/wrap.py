@@ -21,7 +21,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type, reads_attributes_plainly
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
-from capture.variables.core.wrap import BASE_WRAPPERS, guard_identity, guard_type, wraps
+from capture.variables.core.wrap import guard_identity, guard_type, wraps
 from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
 from capture.variables.objects.python_module import PythonModuleVariable
@@ -151,9 +151,10 @@ def wrap_native_subclass(output: Output, value: Any, base: type, source: Source)
     return with_namespace(output, result)
 
 
+#: (applies, wrapper), in the order of the search; the last one applies to any object.
 #: The rules look at the real type, because `isinstance` runs code of a class that defines `__class__` or
 #: `__getattribute__`.
-BASE_WRAPPERS += (
+BASE_WRAPPERS = (
     (lambda v: isinstance_raw(v, type), wrap_type),
     (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),
     (lambda v: isinstance_raw(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
@@ -165,3 +166,8 @@ BASE_WRAPPERS += (
     (lambda v: isinstance_raw(v, types.ModuleType), wrap_python_module),
     (lambda v: True, wrap_object),
 )
+
+
+@wraps("by_base")
+def wrapper_by_base(value: Any) -> Any:
+    return next(wrapper for applies, wrapper in BASE_WRAPPERS if applies(value))

@@ -16,6 +16,7 @@ import torch
 from capture.graph.made_by import made_by
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import ValueMethod
+from capture.variables.core import contents
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new, raise_python
@@ -34,6 +35,7 @@ from capture.variables.tensors.tensor_names import (
     OUTSIDE,
     TORCH_ATTRIBUTES,
 )
+from codegen.kernel.families import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +46,13 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 #: Rules that other modules have for single names: how an attribute is read, how it is stored, a call.
-TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Interpreter], Variable]] = {}
-TENSOR_STORES: dict[str, Callable[[TensorVariable, Interpreter, Variable], None]] = {}
-TENSOR_METHODS: dict[str, Callable[..., Variable]] = {}
+TENSOR_ATTRIBUTES: Table[Callable[[TensorVariable, Interpreter], Variable]] = Table(
+    contents, "TENSOR_ATTRIBUTES"
+)
+TENSOR_STORES: Table[Callable[[TensorVariable, Interpreter, Variable], None]] = Table(
+    contents, "TENSOR_STORES"
+)
+TENSOR_METHODS: Table[Callable[..., Variable]] = Table(contents, "TENSOR_METHODS")
 
 
 @makes(torch.Tensor)

@@ -453,7 +453,7 @@ def step(x):
 def draw(x):  # its graph calls a function of the tracer
     return torch.nn.functional.dropout(x, 0.5) * 2
 
-LARGE = ("capture.interpret.translator", "capture.variables.families", "llvmlite.binding", "sympy")
+LARGE = ("capture.interpret.translator", "capture.variables.core.base", "llvmlite.binding", "sympy")
 before = set(sys.modules)
 draw(torch.ones(4, 8))
 for size in (4, 5):
@@ -476,7 +476,7 @@ def test_a_second_process_imports_neither_interpreter_nor_compiler(store: Path) 
     first, second = (json.loads(run.stdout.splitlines()[-1]) for run in runs)
     assert first["there"] == [
         "capture.interpret.translator",
-        "capture.variables.families",
+        "capture.variables.core.base",
         "llvmlite.binding",
         "sympy",
     ]

@@ -88,7 +88,7 @@ def test_infinite_ends_have_their_sign() -> None:
 
 def test_every_own_form_is_of_an_operator() -> None:
     assert aten.digamma.default in OPERATORS and all(
-        isinstance(op, torch._ops.OpOverload) for op in OPERATORS
+        isinstance(op, torch._ops.OpOverload) for op in OPERATORS.all()
     )
 
 
