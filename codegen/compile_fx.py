@@ -26,11 +26,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen.autograd.derivatives import DerivativeRecipe
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
-from codegen.autograd.orders import call_by_call
-from codegen.autograd.partition import Parts, partition
-from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.fake.fake import mode_of_a_trace
 from codegen.kernel import events
@@ -51,6 +47,8 @@ from codegen.launch.compiled import (
 from codegen.trace import autocast
 
 if TYPE_CHECKING:
+    from codegen.autograd.partition import Parts
+    from codegen.autograd.segment_backward import SegmentBackward
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.dynamic.symbolic_training import SymbolicTraining
     from codegen.trace.trace import Trace
@@ -229,6 +227,12 @@ def backward_parts(
     gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
 ) -> tuple[Parts, list[SegmentBackward]]:
     """The joint graph in parts, and the segments of its backward. None of them is compiled yet."""
+    # lazy: import time
+    from codegen.autograd.derivatives import DerivativeRecipe
+    from codegen.autograd.orders import call_by_call
+    from codegen.autograd.partition import partition
+    from codegen.autograd.segment_backward import SegmentBackward
+
     with joint.trace.recorder.mode, events.phase("partition"):
         parts = partition(joint)
     recipe = DerivativeRecipe(gm, example_inputs, parts)

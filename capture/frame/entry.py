@@ -22,7 +22,6 @@ from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
 from capture.graph.program_places import PLACES
 from capture.interpret.output_graph import OutputGraph
-from capture.output import break_code, frame_code
 from capture.policy import frame_filter
 from capture.process import function_modes
 from capture.process.thread_state import ThreadState
@@ -116,6 +115,8 @@ def code_entry(frame: Any, capture: Capture, settings: CaptureSettings, graph: A
     ):
         raise CallsAsBreaks
     capture.code.on_failure = failure_handler(frame, capture, settings)
+    from capture.output import frame_code  # lazy: import time
+
     code = frame_code.assemble(capture.code, graph, input_sources(capture))
     frame_filter.hide_from_torch_compile(code)
     capture.slots = capture.code.slots
@@ -146,7 +147,7 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
     operations is compared with Python.
     """
     output = capture.output
-    if capture.value is not None or break_code.ends_the_frame(capture.tx):
+    if capture.value is not None or capture.ends_the_frame():
         return llvm.is_worth_running(compiled, output.graph, output.budget.instructions)
     return llvm.is_worth_converting(compiled, output.graph)
 

@@ -18,7 +18,6 @@ import torch.fx
 from capture.frame.attempts import Attempts, check_divisible
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
-from capture.output import break_code, frame_code
 from capture.output.result_recipe import Recipe, result_recipe
 from capture.policy import frame_filter
 from capture.process.thread_state import ThreadState
@@ -29,6 +28,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import forget_pending
 
 if TYPE_CHECKING:
+    from capture.output.frame_code import FrameCode
     from capture.policy.settings import CaptureSettings
     from guards.program import Assembled, InPython
     from guards.sources import Source
@@ -45,13 +45,19 @@ class Capture:
         self.value = value
         self.reason = reason
         self.recipe: Recipe | None = None
-        self.code: frame_code.FrameCode | None = None
+        self.code: FrameCode | None = None
         self.forward: Callable[..., Any] | None = None  # the graph, call by call
         self.compiled: Any = None  # what the backend made of the graph
         self.graph: Any = None  # the same, as the entry calls it
         self.places: list[Any] = []  # of the program, for each node of the graph
         self.slots: list[Source] = []  # that the guard program loads
         self.assembled: Assembled | InPython | None = None  # that program
+
+    def ends_the_frame(self) -> bool:
+        """Whether the frame only returns the result of the instruction that breaks the graph."""
+        from capture.output import break_code  # lazy: import time
+
+        return break_code.ends_the_frame(self.tx)
 
     @property
     def outputs(self) -> list[torch.fx.Node]:
@@ -126,7 +132,7 @@ def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureS
         return False
     observe.tell("break", reason=reason, is_error=False)
     few = tx.output.budget.instructions <= FEW
-    has_no_graph = not operations and few and break_code.ends_the_frame(tx)  # before the break or after it
+    has_no_graph = not operations and few and capture.ends_the_frame()  # before the break or after it
     return not has_no_graph
 
 
@@ -140,9 +146,13 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
         if not (tx.output.assertions or needs_code or unsure):
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
-            capture.code = frame_code.code_for_return(tx, capture.value)
+            from capture.output.frame_code import code_for_return  # lazy: import time
+
+            capture.code = code_for_return(tx, capture.value)
     else:
         assert capture.reason is not None
-        capture.code = break_code.code_for_break(tx, capture.reason.id)
+        from capture.output.break_code import code_for_break  # lazy: import time
+
+        capture.code = code_for_break(tx, capture.reason.id)
     if capture.code is not None:
         capture.code.unhooked = settings.fullgraph

@@ -25,7 +25,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.autograd.joint_graph import Joint, close_forward, ends_behind_hooks, segments_of
+from codegen.autograd.joint_backward import close_forward, ends_behind_hooks, segments_of
+from codegen.autograd.joint_graph import Joint
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
 from codegen.autograd.segments import borders, edges_to, place_of, run_autograd, tangents_of
 from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace

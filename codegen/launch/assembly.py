@@ -17,9 +17,8 @@ from torch import fx
 from codegen.kernel import events
 from codegen.kernel.program import KernelStep, Program
 from codegen.kernel.watching import unwatched
-from codegen.launch import own_product, perf_map
+from codegen.launch import own_product
 from codegen.launch.compiled import TEXTS, CompiledGraph, calibrate
-from codegen.launch.extern_program import extern_program
 from codegen.launch.jit import compile_kernels
 from codegen.launch.kernel_report import watch
 from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
@@ -50,7 +49,7 @@ def assemble(
     }
     options = PlanOptions(conform, changes, integers)
     if not kernels:
-        return link(extern_program(graph), store, options, fallback)
+        return link(without_kernels(graph), store, options, fallback)
     try:
         with events.phase("lower"):
             program = lower(graph)
@@ -59,7 +58,7 @@ def assemble(
         if strict:
             raise
         log.warning("the graph runs without kernels of its own: compiling them failed", exc_info=True)
-        made = link(extern_program(graph), store, options, fallback)
+        made = link(without_kernels(graph), store, options, fallback)
         made.is_stopgap = True
         return made
 
@@ -73,6 +72,12 @@ def lower(graph: fx.Graph) -> Program:
     return lower_graph(graph)
 
 
+def without_kernels(graph: fx.Graph) -> Program:
+    from codegen.launch.extern_program import extern_program  # lazy: import time
+
+    return extern_program(graph)
+
+
 def link(
     program: Program, store: Any, options: PlanOptions, fallback: Callable[..., Any] | None
 ) -> CompiledGraph:
@@ -82,6 +87,8 @@ def link(
         with events.phase("llvm"):
             compiled = compile_kernels(kernels, store=store)
         if events.subject().perf_map:
+            from codegen.launch import perf_map  # lazy: import time
+
             perf_map.write(compiled, events.subject().title)
     with events.phase("plan"):
         plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)

@@ -21,7 +21,6 @@ from codegen.kernel import ir
 from codegen.kernel.open_numbers import closed
 from codegen.kernel.program import KernelStep, Program, Step
 from codegen.kernel.records import dataclass
-from codegen.kernel.verifier import verify
 from codegen.launch.jit import compile_kernels
 from codegen.launch.plan import number
 from codegen.passes import pipeline
@@ -76,6 +75,8 @@ class KernelVersions:
             if isinstance(step, KernelStep) and step.open is not None and step.open.depends_on(fixed):
                 kernel, scratch = step.open.kernel_for(fixed)
                 if pipeline.VERIFY:
+                    from codegen.kernel.verifier import verify  # lazy: import time
+
                     verify(kernel)
                 buffers |= scratch
                 names = tuple(buffer.name for buffer in kernel.buffers)

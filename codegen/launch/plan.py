@@ -18,7 +18,7 @@ import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import _capture
 import torch
@@ -31,7 +31,9 @@ from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, 
 from codegen.kernel.records import dataclass
 from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
-from codegen.launch.matmul_launch import MatmulLaunch, native_matmul
+
+if TYPE_CHECKING:
+    from codegen.launch.matmul_launch import MatmulLaunch
 
 ALIGNMENT = 64
 
@@ -200,11 +202,12 @@ class Planner:
 
     def analyse(self) -> None:
         self.layouts = {name: self.layout_of(info) for name, info in self.program.buffers.items()}
-        for position, step in enumerate(self.program.steps):
-            if isinstance(step, ExternStep):
-                launch = native_matmul(step, self.layouts)
-                if launch is not None:
-                    self.matmuls[position] = launch
+        calls = [(i, step) for i, step in enumerate(self.program.steps) if isinstance(step, ExternStep)]
+        if calls:
+            from codegen.launch.matmul_launch import native_matmul  # lazy: import time
+
+            launches = ((i, native_matmul(step, self.layouts)) for i, step in calls)
+            self.matmuls = {i: launch for i, launch in launches if launch is not None}
         self.find_roots()
         self.find_tensors()
         self.find_last_uses()

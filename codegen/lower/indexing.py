@@ -25,7 +25,6 @@ from codegen.lower.tensor_expr import (
     Padded,
     Position,
     Shape,
-    SizeValue,
     Stored,
     TensorExpr,
     View,
@@ -37,6 +36,7 @@ from codegen.lower.tensor_expr import (
     numel,
     representable,
     reshape,
+    size_value,
 )
 from codegen.lower.view import clamp_start
 
@@ -160,10 +160,6 @@ def select_scatter(ctx: Any, base: TensorExpr, source: TensorExpr, dim: int, ind
         )
     here = compare("eq", Position(ctx.shape, dim), size_value(index, ctx.shape))
     return where(here, spread(cast(source, ctx.dtype), ctx.shape, others), base)
-
-
-def size_value(value: Index, shape: tuple[Index, ...]) -> Any:
-    return value if isinstance(value, int) else expand(SizeValue(value), shape)
 
 
 @lowering(aten.diagonal_scatter.default)

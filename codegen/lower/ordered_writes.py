@@ -27,7 +27,6 @@ import torch
 from torch import fx
 
 from codegen.kernel.records import dataclass
-from codegen.lower.part_writes import Contents, parts_of, position, strided
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological
@@ -206,6 +205,8 @@ def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
     ctx.latest[name] = target
     if node in ctx.ordered.whole:
         return _written_whole(ctx, value, target, memory)
+    from codegen.lower.part_writes import Contents, parts_of  # lazy: import time
+
     parts = parts_of(ctx, target, node, Contents(before, target))
     if not parts:
         raise Unordered([name], "the write changes nothing")
@@ -236,6 +237,8 @@ def memory_of(versions: Mapping[str, MemoryVersion], name: str) -> frozenset[str
 
 def _keeps_places(ctx: Any, value: TensorExpr, place: Stored, memory: frozenset[str]) -> bool:
     """Whether it reads the memory only at the places that it writes, element by element."""
+    from codegen.lower.part_writes import position, strided  # lazy: import time
+
     pending, seen = [value], {value}
     while pending:
         item = pending.pop()

@@ -20,7 +20,7 @@ import torch
 
 from codegen.kernel.index_algebra import Index, row_major
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.lower.indexing import index_coordinates, size_value, spread, with_dim
+from codegen.lower.indexing import index_coordinates, spread, with_dim
 from codegen.lower.nodes import strides_of
 from codegen.lower.pointwise import add_lowering
 from codegen.lower.promotion import as_operand
@@ -41,6 +41,7 @@ from codegen.lower.tensor_expr import (
     fill,
     numel,
     reshape,
+    size_value,
 )
 from codegen.lower.view import strided_slice
 

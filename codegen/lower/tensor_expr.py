@@ -375,6 +375,10 @@ def expand(base: TensorExpr, shape: Shape) -> TensorExpr:
     return affine_view(base, shape, coordinates)
 
 
+def size_value(value: Index, shape: Shape) -> Any:
+    return value if isinstance(value, int) else expand(SizeValue(value), shape)
+
+
 def reshape(base: TensorExpr, shape: Shape, aliases: bool = True) -> TensorExpr:
     """The same elements in row-major order. If only sizes of 1 are added or removed, it is an affine view."""
     if base.shape == shape:

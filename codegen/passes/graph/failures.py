@@ -20,7 +20,6 @@ from torch._ops import OpOverload
 from codegen.kernel.index_algebra import Index, times
 from codegen.kernel.program import ExternStep, Step, ViewStep, is_input_memory
 from codegen.lower.graph import Lowering
-from codegen.lower.indexing import size_value
 from codegen.lower.scalar_math import both, compare
 from codegen.lower.tensor_expr import (
     Affine,
@@ -33,6 +32,7 @@ from codegen.lower.tensor_expr import (
     View,
     along,
     children,
+    size_value,
     topological,
 )
 from codegen.trace.draws import draw, draws_numbers

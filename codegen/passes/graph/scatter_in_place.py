@@ -19,7 +19,6 @@ from collections.abc import Set
 from codegen.kernel.program import is_input_memory
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import memory_of
-from codegen.lower.part_writes import position, strided
 from codegen.lower.tensor_expr import Assignment, Scattered, Stored, TensorExpr, topological
 from codegen.passes.steps.calls import step_reads, step_writes
 
@@ -44,6 +43,8 @@ def _scatter_into_target(lowering: Lowering, last: Assignment, written: Set[str]
     if not isinstance(temporary, Stored) or not _same_place(temporary, target):
         return
     first, *scatters = [s for s in lowering.stores if s.target.buffer == temporary.buffer] or [last]
+    from codegen.lower.part_writes import strided  # lazy: import time
+
     base = strided(lowering, first.value)
     version = lowering.versions.get(target.buffer)
     if (
@@ -80,6 +81,8 @@ def _may_move(store: Assignment, temporary: Stored, written: Set[str]) -> bool:
 
 def _same_place(left: Stored, right: Stored) -> bool:
     """Whether they have one position and layout, in any two buffers."""
+    from codegen.lower.part_writes import position  # lazy: import time
+
     return left.shape == right.shape and left.dtype == right.dtype and position(left) == position(right)
 
 
