@@ -27,6 +27,7 @@ TABLES: dict[str, dict[str, str]] = {
     "capture.interpret.opcodes.contents": {"HANDLERS": "capture.interpret.opcodes.registry"},
     "capture.variables.core.contents": {
         "CALLS": "capture.variables.core.rules",
+        "BY_CODE": "capture.variables.core.rules",
         "LATE": "capture.variables.core.rules",
         "WRAPPERS": "capture.variables.core.wrap",
         "MAKERS": "capture.variables.core.makers",

@@ -76,6 +76,30 @@ def test_neither_import_nor_a_training_step_loads_the_peers():
     print(f"import torch {torch_seconds * 1000:.0f} ms, import capture {capture_seconds * 1000:.0f} ms more")
 
 
+SMALL = """
+import sys, torch, capture
+before = set(sys.modules)
+with capture.config.patch(disk_cache=False):
+    capture.compile(lambda x, y: x * y + 1)(torch.ones(4), torch.ones(4))
+assert capture.counters["graphs"]["compiled"] == 1
+print(*sorted(set(sys.modules) - before))
+"""
+#: what the graph of `x * y + 1` has nothing to do with
+UNUSED = {
+    "capture.interpret.inline", "capture.output.frame_code", "capture.variables.containers.mapping",
+    "capture.variables.operations.operators", "capture.variables.tensors.numpy_array",
+    "capture.variables.text.strings", "capture.variables.torch.nn_module", "codegen.autograd.segments",
+    "codegen.llvm.math", "codegen.lower.reduction", "codegen.passes.verify", "codegen.rewrite.norms",
+    "numpy.random",
+}  # fmt: skip
+
+
+def test_a_capture_imports_what_it_uses():
+    done = subprocess.run([sys.executable, "-c", SMALL], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not UNUSED & set(done.stdout.split())
+
+
 def test_the_page_of_graph_breaks_is_up_to_date():
     done = subprocess.run(
         [sys.executable, "scripts/make_graph_breaks.py", "--check"], capture_output=True, text=True

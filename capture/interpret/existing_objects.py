@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.tensors.tensor import TensorVariable
-from capture.variables.torch.nn_module import ModuleVariable
 from guards.lookup import is_nn_module
 from guards.sources import AttrSource, Source
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capture.interpret.output_graph import OutputGraph
+    from capture.variables.containers.mapping import DictVariable
 
 
 class ExistingObjects:
@@ -81,13 +80,21 @@ class ExistingObjects:
         """Call this before a name of a module is bound or deleted: the frame's variable of the module's dict
         would be out of date.
         """
-        if isinstance(self.known(namespace), DictVariable):
+        if self.known_dict(namespace) is not None:
             raise GraphBreak("mutation", value="a module whose dict the frame has")
+
+    def known_dict(self, mapping: Any) -> DictVariable | None:
+        known = self.known(mapping)
+        if known is None:
+            return None
+        from capture.variables.containers.mapping import DictVariable  # lazy: import time
+
+        return known if isinstance(known, DictVariable) else None
 
     def pending_item(self, mapping: Any, key: Any) -> Variable | None:
         """The value that the frame stored under `key` in an existing dict, such as a module's registry."""
-        known = self.known(mapping)
-        if isinstance(known, DictVariable):
+        known = self.known_dict(mapping)
+        if known is not None:
             entry = known.entries.get(key)
             if entry is not None and not isinstance(entry[1], LazyVariable):
                 return entry[1]
@@ -95,8 +102,8 @@ class ExistingObjects:
 
     def changed_dict(self, mapping: Any) -> Any:
         """The variable of an existing dict, if the frame changed the dict."""
-        known = self.known(mapping)
-        if not isinstance(known, DictVariable) or not self.output.side_effects.is_mutated(known):
+        known = self.known_dict(mapping)
+        if known is None or not self.output.side_effects.is_mutated(known):
             return None
         known.guard_keys(self.output)
         return known
@@ -104,7 +111,11 @@ class ExistingObjects:
     def is_of_module(self, source: Source) -> bool:
         """Whether the source leads through an attribute of an nn.Module."""
         owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
-        return bool(owners) and any(
+        if not owners or not self._modules:
+            return False
+        from capture.variables.torch.nn_module import ModuleVariable  # lazy: import time
+
+        return any(
             isinstance(variable, ModuleVariable) and variable.source in owners
             for variable in self._modules.values()
         )

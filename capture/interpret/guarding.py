@@ -15,8 +15,6 @@ from torch.autograd import forward_ad
 
 from capture.process import function_modes, process_flags
 from capture.variables.core.class_lookup import MISSING, lookup_type
-from capture.variables.objects.type_object import ClassVariable
-from capture.variables.operations.equality import equals_others, names_objects, objects_named
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.attributes import ClassLacksGuard, NoAttributeGuard
@@ -88,6 +86,8 @@ class Guarding:
         known, size = self._compared.get((id(among), kind), (None, 0))
         if known is among and size == len(among):
             return
+        from capture.variables.operations.equality import objects_named  # lazy: import time
+
         others = (named for key in among for named in objects_named(key))
         for other in (other for other in others if other.python_type() is kind):
             if isinstance(other.found_at, ConstantSource):
@@ -180,6 +180,8 @@ class Guarding:
             self.guards.add(DictKeysGuard.of(source, mapping))
 
     def dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
+        from capture.variables.operations.equality import equals_others, names_objects  # lazy: import time
+
         if names_objects(key) or equals_others(key):
             variable.keys_guarded = True
             self.dict_keys(variable.source, mapping)
@@ -251,7 +253,7 @@ class Guarding:
 
     def class_source(self, variable: Variable) -> Source | None:
         """The source of the class of an object. The source of a class is its own source."""
-        if isinstance(variable, ClassVariable):
+        if variable.as_class() is not None:
             return variable.source
         if variable.source is not None:
             return TypeSource(variable.source)

@@ -40,7 +40,7 @@ from capture.variables.core.base import LazyVariable, NotConstant, ObservedExcep
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.granted import granted
-from capture.variables.core.rules import lookup
+from capture.variables.core.rules import BY_CODE, lookup
 from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable, is_unbacked
@@ -52,7 +52,7 @@ from capture.variables.torch.compiled_callable import (
     is_torch_compiled,
 )
 from capture.variables.torch.nn_module import MODULE_METHODS, ModuleVariable
-from capture.variables.torch.wrappers import BY_CODE, OF_TORCH_COMPILE
+from capture.variables.torch.torch_compile_functions import OF_TORCH_COMPILE
 from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.kinds.identity import IdentityGuard, SameObjectGuard
 from guards.sources import (

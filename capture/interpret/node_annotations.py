@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import traceback
 
-from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import NotConstant
 
 if TYPE_CHECKING:
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def current(tx: Interpreter) -> dict[str, Any] | None:
-    meta = tx.output.objects.known(traceback.current_meta)
-    if not isinstance(meta, DictVariable):
+    meta = tx.output.objects.known_dict(traceback.current_meta)
+    if meta is None:
         custom = traceback.current_meta.get("custom")
         return dict(custom) if custom is not None else None
     followed = meta.find_named(tx, "custom")
-    if not isinstance(followed, DictVariable):
+    if not isinstance(followed, type(meta)):
         return None
     try:
         return {key.as_constant(): value.as_constant() for key, value in followed.items(tx)}

@@ -30,11 +30,8 @@ from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
-from capture.variables.containers.lists import ListVariable
-from capture.variables.containers.named_tuple import NamedTupleVariable
-from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.makers import constant
+from capture.variables.core.makers import constant, make
 from capture.variables.numbers import graph_float, max_min
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
@@ -116,7 +113,11 @@ class Operations:
         or a function mode, the result is a new list of the same objects.
         """
         given = args[0] if args else None
-        if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
+        if not isinstance(value, (list, tuple)):
+            return None
+        from capture.variables.containers.sequence import SequenceVariable  # lazy: import time
+
+        if not isinstance(given, SequenceVariable):
             return None
         items = [self.output.objects.resolve(item) for item in given.items]
         if not items or len(items) != len(value):
@@ -197,9 +198,11 @@ class Operations:
             raise GraphBreak("subclass", value=type(value).__name__)
         if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
             items = [self._item(value, node, i) for i in range(len(value))]
-            if type(value) is list:
-                return ListVariable(items)
-            return TupleVariable(items) if type(value) is tuple else NamedTupleVariable(items, type(value))
+            if type(value) in (list, tuple):
+                return make(type(value), items)
+            from capture.variables.containers.named_tuple import NamedTupleVariable  # lazy: import time
+
+            return NamedTupleVariable(items, type(value))
         if isinstance(value, (str, bytes)):  # it may be the text of a fake tensor
             raise GraphBreak("data_dependent_value", what=f"the text that {node.target} makes")
         return constant(value)

@@ -39,7 +39,7 @@ from capture.sizes.symbols import Symbols
 from capture.sizes.unbacked import Allowed, Unbacked
 from capture.variables.core.base import Variable
 from capture.variables.core.granted import begin
-from capture.variables.tensors import torch_function_overrides
+from capture.variables.core.overriding import concerns
 from codegen.fake.fake import fake_mode
 from codegen.kernel.graph_module import GraphModule
 from guards.guard_set import GuardSet
@@ -127,8 +127,8 @@ class OutputGraph:
     def call_function(
         self, tx: Interpreter, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if torch_function_overrides.concerns(self, args, kwargs):
-            overridden = torch_function_overrides.call(tx, function, args, kwargs)
+        if concerns(self, args, kwargs):
+            overridden = tx.call_override(function, args, kwargs)
             if overridden is not None:
                 return overridden
         return self.operations.add(tx, "call_function", function, args, kwargs)
@@ -136,8 +136,8 @@ class OutputGraph:
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if torch_function_overrides.concerns(self, args, kwargs):
-            overridden = torch_function_overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)
+        if concerns(self, args, kwargs):
+            overridden = tx.call_override(getattr(torch.Tensor, name), args, kwargs)
             if overridden is not None:
                 return overridden
         return self.operations.add(tx, "call_method", name, args, kwargs)

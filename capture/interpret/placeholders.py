@@ -26,10 +26,7 @@ from capture.graph.inputs import (
     input_name,
     version_of,
 )
-from capture.variables.numbers import clock_reads
-from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
 from capture.variables.tensors.tensor import TensorVariable
-from capture.variables.tensors.tensor_subclass import SubclassVariable
 from codegen.fake.twins import check_supported, to_fake
 from guards.kinds.identity import ExactTypeGuard
 from guards.kinds.sizes import free_stride_guards
@@ -39,6 +36,7 @@ from guards.sources import ConstantSource, Source
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
+    from capture.variables.numbers import clock_reads
     from capture.variables.numbers.random_draws import Draw
     from capture.variables.tensors.new_parameter import MadeSource
     from capture.variables.tensors.tensor import TensorVariable
@@ -88,6 +86,8 @@ class Placeholders:
         self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True, open_strides=open_strides))
         for guard in free_stride_guards(source, plain, dims, open_strides) if layout is not None else ():
             self.guards.add(guard)
+        from capture.variables.tensors.tensor_subclass import SubclassVariable  # lazy: import time
+
         variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
         variable.value = value
         return variable
@@ -125,6 +125,12 @@ class Placeholders:
         """A number from one of Python's random streams. Capture draws no number, so the backend gets an
         example.
         """
+        from capture.variables.numbers.random_draws import (  # lazy: import time
+            Draw,
+            DrawnVariable,
+            DrawSource,
+        )
+
         source, kind = DrawSource(len(self.draws)), type(bounds[0])
         self.draws.append(Draw(source.local, function, args, owner))
         example = kind((bounds[0] + bounds[1]) / 2)
@@ -134,6 +140,8 @@ class Placeholders:
 
     def add_clock(self, function: Any) -> clock_reads.Read:
         """A read of a clock by the frame's new code."""
+        from capture.variables.numbers import clock_reads  # lazy: import time
+
         in_front = self.output.operation_count() == 0
         read = clock_reads.Read(f"___clock_{len(self.clocks)}", function, in_front)
         self.clocks.append(read)

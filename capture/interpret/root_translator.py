@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import types
 from typing import Any
 
 import _capture
@@ -21,8 +22,8 @@ from capture.interpret.scope import Scope
 from capture.interpret.translator import Translator
 from capture.process import function_modes
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import LazyVariable, ObservedException, Variable
+from capture.variables.core.makers import make
 from guards.sources import CellSource, FreeCellSource, LocalSource
 
 
@@ -103,13 +104,13 @@ def _local_names(code: Any) -> tuple[str, ...]:
     return (*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames))
 
 
-def _free_cells(output: OutputGraph, frame: Any) -> dict[str, CellVariable]:
+def _free_cells(output: OutputGraph, frame: Any) -> dict[str, Any]:
     cells = {}
     for name, cell in zip(frame.code.co_freevars, frame.function.__closure__ or ()):
         try:
             contents: Variable | None = LazyVariable(output, cell.cell_contents, CellSource(name))
         except ValueError:
             contents = None
-        cells[name] = CellVariable(contents, FreeCellSource(name))
+        cells[name] = make(types.CellType, contents, FreeCellSource(name))
         output.objects.remember(cell, cells[name])
     return cells

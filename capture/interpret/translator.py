@@ -23,12 +23,9 @@ from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.graph.program_places import PLACES, Place, module_call, place_of
-from capture.interpret import inline
 from capture.interpret.deferred_calls import may_catch
 from capture.interpret.opcodes.registry import handler_of
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.builtin import call_pure
-from capture.variables.callables.function import CellVariable, UserFunctionVariable
 from capture.variables.core.base import (
     LazyVariable,
     NotConstant,
@@ -40,14 +37,10 @@ from capture.variables.core.base import (
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, chain_context, raise_new
 from capture.variables.core.makers import constant
+from capture.variables.core.overriding import concerns
 from capture.variables.core.wrap import wrap
-from capture.variables.iterators.rules import next_item
-from capture.variables.numbers import tensor_reads
 from capture.variables.numbers.late_values import LateVariable
-from capture.variables.operations.operators import binary_operator, get_item, in_place_operator
-from capture.variables.operations.rich_comparison import compare
-from capture.variables.tensors import torch_function_overrides
-from capture.variables.text.strings import to_repr, to_text
+from capture.variables.operations.tensor_operators import binary_operator
 from guards.lookup import Undecided
 from guards.sources import ConstantSource
 
@@ -59,7 +52,7 @@ if TYPE_CHECKING:
 
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.scope import Scope
-    from capture.variables.callables.function import FunctionVariable
+    from capture.variables.callables.function import CellVariable, FunctionVariable
     from capture.variables.containers.mapping import DictVariable
     from capture.variables.core.protocols import Interpreter
     from capture.variables.tensors.tensor import TensorVariable
@@ -334,57 +327,90 @@ class Translator:
         self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Translator:
         """The frame of a call, which has not run yet."""
+        from capture.interpret import inline  # lazy: import time
+
         return inline.make_translator(self, function, args, kwargs)
 
     def inline(
         self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         """A call of the function's own code, without any rule for the function."""
+        from capture.interpret import inline  # lazy: import time
+
         return inline.run_callee(self, self.callee(function, args, kwargs))
 
     def call_function(
         self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        from capture.interpret import inline  # lazy: import time
+
         return inline.call_function(self, function, args, kwargs)
 
     def call_pure(self, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """A call of a function written in C that changes nothing."""
+        from capture.variables.callables.builtin import call_pure  # lazy: import time
+
         return call_pure(self, function, args, kwargs)
 
     def call_override(
         self, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
         """The result of the program's own `__torch_function__`. None if no argument has one."""
-        concerned = torch_function_overrides.concerns(self.output, args, kwargs)
-        return torch_function_overrides.call(self, function, args, kwargs) if concerned else None
+        if not concerns(self.output, args, kwargs):
+            return None
+        from capture.variables.tensors import torch_function_overrides  # lazy: import time
+
+        return torch_function_overrides.call(self, function, args, kwargs)
+
+    def corrected(
+        self, signal: GraphBreak | ObservedException, function: Any, operands: list[Variable]
+    ) -> GraphBreak | ObservedException:
+        """What Python raises where the operator refuses the operands, or the signal."""
+        from capture.variables.operations.refusals import corrected  # lazy: import time
+
+        return corrected(self, signal, function, operands)
 
     # --- operations of any two values ---
 
     def compare(self, symbol: str, left: Variable, right: Variable) -> Variable:
+        from capture.variables.operations.rich_comparison import compare  # lazy: import time
+
         return compare(self, symbol, left, right)
 
     def operate(self, symbol: str, left: Variable, right: Variable) -> Variable:
         return binary_operator(self, symbol, left, right)
 
     def operate_in_place(self, symbol: str, left: Variable, right: Variable) -> Variable:
+        from capture.variables.operations.operators import in_place_operator  # lazy: import time
+
         return in_place_operator(self, symbol, left, right)
 
     def get_item(self, value: Variable, key: Variable) -> Variable:
+        from capture.variables.operations.operators import get_item  # lazy: import time
+
         return get_item(self, value, key)
 
     def next_item(self, iterator: Variable) -> Variable | None:
+        from capture.variables.iterators.rules import next_item  # lazy: import time
+
         return next_item(self, iterator)
 
     def to_text(self, value: Variable) -> str:
         """`str(value)`."""
+        from capture.variables.text.strings import to_text  # lazy: import time
+
         return to_text(self, value)
 
     def to_repr(self, value: Variable) -> str:
         """`repr(value)`."""
+        from capture.variables.text.strings import to_repr  # lazy: import time
+
         return to_repr(self, value)
 
     def read_number(self, method: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
         """The result of a tensor method that reads values. None if it can't be a number of the graph."""
+        from capture.variables.numbers import tensor_reads  # lazy: import time
+
         return tensor_reads.read(self, method, tensor, args)
 
     # --- wrapping ---
@@ -397,4 +423,6 @@ class Translator:
 
     def wrap_function(self, function: FunctionType | Any) -> FunctionVariable:
         """The variable of a function of ours (a polyfill)."""
+        from capture.variables.callables.function import UserFunctionVariable  # lazy: import time
+
         return UserFunctionVariable(function, ConstantSource(function))

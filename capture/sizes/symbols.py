@@ -29,7 +29,6 @@ from capture.report.retry import SizesAsNumbers
 from capture.sizes.policy import UNBOUNDED, SizePolicy
 from capture.variables.numbers.conditions import expression_of
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
-from capture.variables.text.size_text import ChangingText
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
@@ -189,6 +188,8 @@ class Symbols:
         if not self.policy.is_changing_text(value, source, self.output.objects.is_of_module):
             return None
         self.output.guards.add(ExactTypeGuard.of(source, value))
+        from capture.variables.text.size_text import ChangingText  # lazy: import time
+
         return ChangingText(self.output, value, source)
 
     # --- values ---

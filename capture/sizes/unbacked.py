@@ -25,7 +25,6 @@ from capture.report.config import config
 from capture.report.retry import UnbackedAsBreaks
 from capture.sizes.assertions import is_assertion
 from capture.sizes.likely import Assumed, LikelySizes, Retried
-from capture.variables.numbers.tensor_reads import is_not_zero
 from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ class Unbacked:
 
         If the value is false in a run of the graph, Python raises the program's own error.
         """
+        from capture.variables.numbers.tensor_reads import is_not_zero  # lazy: import time
+
         condition = is_not_zero(value) if is_assertion(tx) else None
         if not isinstance(condition, type(value)):
             return False

@@ -60,6 +60,7 @@ _module, _name = (type.__dict__[field].__get__ for field in ("__module__", "__na
 NAMES: dict[type, Any] = {
     str: str,
     OpOverload: OpOverload.name,
+    types.CodeType: lambda key: key.co_qualname,
     types.FunctionType: lambda key: f"{key.__module__}.{key.__code__.co_qualname}",
     types.BuiltinFunctionType: lambda key: f"{key.__module__}.{key.__name__}",
     types.MethodDescriptorType: lambda key: f".{key.__name__}",

@@ -25,7 +25,6 @@ from torch import fx
 
 from codegen.kernel.index_algebra import minus
 from codegen.kernel.records import dataclass
-from codegen.lower.joining import joined
 from codegen.lower.scalar_math import add
 from codegen.lower.tensor_expr import TensorExpr, fill, reshape
 from codegen.lower.view import strided_slice
@@ -116,6 +115,8 @@ def lower_sum(ctx: Any, parts: SumOfParts) -> TensorExpr:
     """The join of the pieces between the borders of all parts."""
     borders = {0, parts.size, *(b for part in parts.parts for b in (part.start, part.end))}
     pieces = [_piece(ctx, parts, start, end) for start, end in pairwise(sorted(borders))]
+    from codegen.lower.joining import joined  # lazy: import time
+
     return joined(ctx, pieces, parts.dim)
 
 

@@ -1,7 +1,7 @@
-"""Instructions for jumps, loops, `return` and generators.
+"""Instructions for jumps and `return`.
 
-In:  the condition, the iterator or the result on the stack.
-Out: the next position of `tx`, or `tx.returned`, or `tx.yielded`. A branch on a tensor breaks the graph.
+In:  the condition or the result on the stack.
+Out: the next position of `tx`, or `tx.returned`. A branch on a tensor breaks the graph.
 
     POP_JUMP_IF_FALSE with n > 3 on the stack, n = 2    ->    a guard that n > 3 is false, and the jump
 """
@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING
 from capture.graph.made_by import made_by
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import ObservedException, Variable
-from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.rules import CALLS
-from capture.variables.iterators.generator import GeneratorVariable
-from capture.variables.iterators.rules import next_item
+from capture.variables.core.base import Variable
 from capture.variables.numbers.symbolic import is_unbacked
-from capture.variables.operations.refusals import corrected
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -87,62 +82,6 @@ def _jump_if_false_or_pop(tx: Translator, instruction: Instruction) -> None:
         tx.jump(instruction.target)
 
 
-@opcode("GET_ITER")
-def _get_iter(tx: Translator, instruction: Instruction) -> None:
-    iterable = tx.pop()
-    try:
-        tx.push(CALLS[iter](tx, iterable))
-    except (GraphBreak, ObservedException) as signal:
-        raise corrected(tx, signal, iter, [iterable]) from None
-
-
-@opcode("FOR_ITER")
-def _for_iter(tx: Translator, instruction: Instruction) -> None:
-    item = next_item(tx, tx.top())
-    if item is None:
-        tx.pop()
-        tx.jump(instruction.target)
-    else:
-        tx.push(item)
-
-
 @opcode("RETURN_VALUE")
 def _return_value(tx: Translator, instruction: Instruction) -> None:
     tx.returned = tx.pop()
-
-
-# --- generators -----------------------------------------------------------------------------------------
-
-
-@opcode("RETURN_GENERATOR")
-def _return_generator(tx: Translator, instruction: Instruction) -> None:
-    tx.push(ConstantVariable(None))  # the next instruction pops it; the GeneratorVariable exists already
-
-
-@opcode("YIELD_VALUE")
-def _yield_value(tx: Translator, instruction: Instruction) -> None:
-    if tx.parent is None:
-        raise GraphBreak("opcode", name=instruction.name)
-    tx.yielded = tx.pop()
-
-
-@opcode("GET_YIELD_FROM_ITER")
-def _get_yield_from_iter(tx: Translator, instruction: Instruction) -> None:
-    tx.push(CALLS[iter](tx, tx.pop()))
-
-
-@opcode("SEND")
-def _send(tx: Translator, instruction: Instruction) -> None:
-    value, receiver = tx.pop(), tx.top()
-    if isinstance(receiver, GeneratorVariable):
-        item = receiver.resume(tx, value)
-        result: Variable = receiver.result
-    else:
-        item = next_item(tx, receiver)
-        result = ConstantVariable(None)
-    if item is None:
-        tx.pop()
-        tx.push(result)
-        tx.jump(instruction.target)
-    else:
-        tx.push(item)

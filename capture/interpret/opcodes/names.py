@@ -1,4 +1,4 @@
-"""Instructions that load or store locals, cells, globals and attributes, and imports.
+"""Instructions that load or store locals, cells and globals, and imports.
 
 In:  a name; for a store, the value on the stack.
 Out: the variable of the value on the stack; for a store, a change of `tx.locals` or a side effect.
@@ -11,17 +11,13 @@ from __future__ import annotations
 import builtins
 import importlib.util
 import sys
-from typing import TYPE_CHECKING
+import types
+from typing import TYPE_CHECKING, Any
 
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import CellVariable
-from capture.variables.callables.value_method import ValueMethod
-from capture.variables.containers.mapping import DictVariable
-from capture.variables.containers.sequence import SequenceVariable
-from capture.variables.containers.sets import SetVariable
 from capture.variables.core.exception import raise_new
-from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.core.makers import make
 from guards.kinds.identity import IdentityGuard
 from guards.namespace import STACK_ITEM
 from guards.sources import ConstantSource, DictItemSource
@@ -60,7 +56,8 @@ def _delete_fast(tx: Translator, instruction: Instruction) -> None:
 @opcode("MAKE_CELL")
 def _make_cell(tx: Translator, instruction: Instruction) -> None:
     name = instruction.value
-    tx.cells[name] = CellVariable(tx.locals.pop(name, None))
+    cell: Any = make(types.CellType, tx.locals.pop(name, None))
+    tx.cells[name] = cell
 
 
 @opcode("LOAD_CLOSURE")
@@ -142,37 +139,7 @@ def _delete_name(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("SETUP_ANNOTATIONS")
 def _setup_annotations(tx: Translator, instruction: Instruction) -> None:
-    tx.locals.setdefault("__annotations__", DictVariable())
-
-
-# --- attributes -----------------------------------------------------------------------------------------
-
-
-@opcode("LOAD_ATTR")
-def _load_attr(tx: Translator, instruction: Instruction) -> None:
-    tx.push(tx.pop().get_attr(tx, instruction.value))
-
-
-@opcode("LOAD_METHOD")
-def _load_method(tx: Translator, instruction: Instruction) -> None:
-    owner, name = tx.pop(), instruction.value
-    tx.push_null()
-    direct = isinstance(owner, (TensorVariable, SequenceVariable, DictVariable, SetVariable))
-    if direct and callable(getattr(owner.python_type(), name, None)):
-        tx.push(ValueMethod(owner, name))
-    else:
-        tx.push(owner.get_attr(tx, name))
-
-
-@opcode("STORE_ATTR")
-def _store_attr(tx: Translator, instruction: Instruction) -> None:
-    value, owner = tx.pop_many(2)
-    owner.set_attr(tx, instruction.value, value)
-
-
-@opcode("DELETE_ATTR")
-def _delete_attr(tx: Translator, instruction: Instruction) -> None:
-    tx.pop().del_attr(tx, instruction.value)
+    tx.locals.setdefault("__annotations__", make(dict))
 
 
 # --- imports --------------------------------------------------------------------------------------------

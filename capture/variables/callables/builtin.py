@@ -26,7 +26,6 @@ from capture.variables.numbers.arithmetic import EXTREMES, compute, extreme
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operators import BINARY
-from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class BuiltinVariable(Variable):
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if tx.output.modes.function_modes and function_kinds.kind_of(self.function) == "graph":
-            overridden = torch_function_overrides.call(tx, self.function, args, kwargs)
+            overridden = tx.call_override(self.function, args, kwargs)
             if overridden is not None:
                 return overridden
         handler = lookup(self.function)

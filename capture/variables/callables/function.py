@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
 
 
+@makes(types.CellType)
 class CellVariable(Variable):
     """A closure cell. It is empty if `contents` is None."""
 

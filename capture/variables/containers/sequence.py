@@ -48,6 +48,9 @@ class SequenceVariable(Variable):
         super().__init__(source)
         self.items = items
 
+    def is_overriding(self) -> bool:
+        return any(item.is_overriding() for item in self.items)
+
     def python_type(self) -> type:
         return self.builtin
 

@@ -61,6 +61,9 @@ class Variable:
     #: whether the second place that loads a new object takes the one that the first place built
     built_once: ClassVar[bool] = True
 
+    #: whether it is an array or a number of NumPy
+    of_numpy: ClassVar[bool] = False
+
     #: whether the class of the object may define its own operators and its own hash
     has_own_methods: ClassVar[bool] = False
 
@@ -117,6 +120,10 @@ class Variable:
     def as_proxy_for(self, target: Any) -> Any:
         """The value as an argument of a call of `target`."""
         return self.as_proxy()
+
+    def is_overriding(self) -> bool:
+        """Whether torch passes operations on it, or on a part of it, to a handler of its class."""
+        return False
 
     def as_class(self) -> type | None:
         """The class that the variable stands for, or None."""

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 MADE_WITH = "torch 2.13"
 
+BY_CODE = {
+    "capture.variables.torch.compiled_callable": """
+        CompiledModule.__call__ _relay.<locals>.relay
+    """,
+    "capture.variables.torch.contexts": """
+        autocast.__enter__ autocast.__exit__
+    """,
+    "capture.variables.torch.transforms": """
+        grad.<locals>.wrapper grad_and_value.<locals>.wrapper jacfwd.<locals>.wrapper_fn
+        jacrev.<locals>.wrapper_fn vmap.<locals>.wrapped
+    """,
+    "capture.variables.torch.wrappers": """
+        _disable_dynamo.<locals>.inner _use_grad_for_differentiable.<locals>._use_grad
+    """,
+}
+
 CALLS = {
     "capture.variables.callables.cached_function": """
         functools.cache functools.lru_cache
@@ -191,7 +207,7 @@ LATE = {
 
 MAKERS = {
     "capture.variables.callables.function": """
-        <method>
+        <cell> <method>
     """,
     "capture.variables.callables.generic_alias": """
         <GenericAlias>

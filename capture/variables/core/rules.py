@@ -26,6 +26,9 @@ CALLS: Table[Callable[..., Variable]] = Table(contents, "CALLS")
 #: qualified name of a function -> its module, which the program may import later, and its rule
 LATE: Table[tuple[str, Callable[..., Variable]]] = Table(contents, "LATE")
 
+#: code of a wrapper, which all wrappers of one decorator share -> (tx, function, args, kwargs) -> Variable
+BY_CODE: Table[Callable[..., Variable]] = Table(contents, "BY_CODE")
+
 
 def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
     def register(handler: Callable[..., Variable]) -> Callable[..., Variable]:
@@ -56,6 +59,18 @@ def lookup(function: Any) -> Callable[..., Variable] | None:
         if module in sys.modules and _member(sys.modules[module], function.__qualname__) is function:
             return handler
     return found
+
+
+def inner_code(function: Any, name: str) -> types.CodeType:
+    """The code of the function `name` that `function` makes, at any depth."""
+    pending = [function.__code__]
+    while pending:
+        for constant in pending.pop().co_consts:
+            if isinstance(constant, types.CodeType):
+                if constant.co_name == name:
+                    return constant
+                pending.append(constant)
+    raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
 
 
 def _member(module: types.ModuleType, name: str) -> Any:

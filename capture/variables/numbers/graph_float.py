@@ -28,12 +28,10 @@ from capture.graph.number_operations import (
     method_with_floats,
 )
 from capture.report.break_reasons import GraphBreak
-from capture.variables.containers.lists import ListVariable
-from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import make
 from capture.variables.numbers import late_values
-from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.late_values import LateRead, LateVariable
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
@@ -129,6 +127,8 @@ def _is_safe(tx: Interpreter, name: str, value: Variable, operands: list[Variabl
     """
     if value.python_type() is not float or (name == "pow" and value is operands[1]):
         return False
+    from capture.variables.numbers.arithmetic import compute  # lazy: import time
+
     is_positive = compute(operator.gt, [value, ConstantVariable(0.0)])
     return is_positive is not None and is_positive.truth(tx)
 
@@ -233,6 +233,8 @@ def is_in_lists(target: Any, args: list[Variable]) -> bool:
     """
     if not getattr(target, "__name__", "").startswith(FOREACH):
         return False
+    from capture.variables.containers.sequence import SequenceVariable  # lazy: import time
+
     lists = (a.items for a in args if isinstance(a, SequenceVariable))
     return is_among(args) or any(map(is_among, lists))
 
@@ -242,6 +244,8 @@ FOREACH = "_foreach_"
 
 def one_by_one(tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Runs such an operation as one operation for each tensor, as the CPU does."""
+    from capture.variables.containers.sequence import SequenceVariable  # lazy: import time
+
     name = target.__name__.removeprefix(FOREACH)
     first = args[0]
     if not isinstance(first, SequenceVariable):
@@ -253,7 +257,7 @@ def one_by_one(tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[
         if name.rstrip("_") in ("addcdiv", "addcmul") and len(given) == 4:
             keywords["value"] = given.pop()
         results.append(tx.output.call_method(tx, name, given, keywords))
-    return ConstantVariable(None) if name.endswith("_") else ListVariable(results)
+    return ConstantVariable(None) if name.endswith("_") else make(list, results)
 
 
 def _argument(value: Variable) -> Variable:
@@ -270,7 +274,7 @@ def tensor_operation(
     tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
     if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not all(map(keeps_type, tensors)):
         raise GraphBreak("not_a_graph_argument", value=given[places[0]])
-    held = TupleVariable([ConstantVariable(place) for place in places])
+    held = make(tuple, [ConstantVariable(place) for place in places])
     keywords = {k: _argument(v) for k, v in kwargs.items()}
     return tx.output.call_function(
         tx, method_with_floats, [ConstantVariable(name), held, *map(_argument, args)], keywords

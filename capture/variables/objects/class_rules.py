@@ -26,8 +26,8 @@ from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.objects.new_class import make_by_type
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors import tensor_attributes
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor_attributes import MARKS, has_mark
 from guards.kinds.identity import ExactTypeGuard
 from guards.sources import HEAP_TYPE, ConstantSource
 
@@ -181,15 +181,6 @@ def _is_marked(tx: Interpreter, tensor: TensorVariable, kinds: Any) -> bool:
         else part in MARKS and has_mark(tx, tensor, part)
         for part in parts
     )
-
-
-#: torch's kinds of tensors, with the attribute that marks another tensor as one of them.
-MARKS: dict[Any, str] = {torch.nn.Buffer: "_is_buffer", torch.nn.Parameter: "_is_param"}
-
-
-def has_mark(tx: Interpreter, tensor: TensorVariable, kind: Any) -> bool:
-    mark = tensor_attributes.load(tensor, tx, MARKS[kind])
-    return mark is not None and mark.truth(tx)
 
 
 def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:

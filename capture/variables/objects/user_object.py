@@ -28,6 +28,7 @@ from capture.variables.core.class_lookup import (
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
+from capture.variables.core.overriding import HANDLER, is_enabled, overrides
 from capture.variables.core.replay import store_attributes
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
@@ -72,6 +73,9 @@ class ObjectVariable(Variable):
         self.base_value: Variable | None = None
         #: `__dict__`, as long as something holds it. A cycle would keep the program's objects alive.
         self.namespace: Callable[[], Variable | None] = lambda: None
+
+    def is_overriding(self) -> bool:
+        return self.class_entry(HANDLER) is not MISSING and overrides(self.cls) and is_enabled()
 
     def python_type(self) -> type:
         return self.cls

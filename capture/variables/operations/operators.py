@@ -46,8 +46,7 @@ from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.numbers.tensor_reads import indices
 from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors import numpy_operators
-from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.operations.symbols import BINARY, UNARY
 from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import ConstantSource
 
@@ -56,33 +55,11 @@ if TYPE_CHECKING:
 
     from capture.variables.core.protocols import Interpreter
 
-# symbol -> (function, in-place function, method name)
-BINARY: dict[str, tuple[Any, Any, str]] = {
-    "+": (operator.add, operator.iadd, "add"),
-    "-": (operator.sub, operator.isub, "sub"),
-    "*": (operator.mul, operator.imul, "mul"),
-    "/": (operator.truediv, operator.itruediv, "truediv"),
-    "//": (operator.floordiv, operator.ifloordiv, "floordiv"),
-    "%": (operator.mod, operator.imod, "mod"),
-    "**": (operator.pow, operator.ipow, "pow"),
-    "@": (operator.matmul, operator.imatmul, "matmul"),
-    "<<": (operator.lshift, operator.ilshift, "lshift"),
-    ">>": (operator.rshift, operator.irshift, "rshift"),
-    "&": (operator.and_, operator.iand, "and"),
-    "|": (operator.or_, operator.ior, "or"),
-    "^": (operator.xor, operator.ixor, "xor"),
-}
-UNARY: dict[str, tuple[Any, str]] = {
-    "-": (operator.neg, "__neg__"),
-    "+": (operator.pos, "__pos__"),
-    "~": (operator.invert, "__invert__"),
-}
-
 
 def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
-    if isinstance(value, NumpyVariable):
-        return numpy_operators.operator_on_arrays(tx, symbol, function, [value])
+    if value.of_numpy:
+        return _operator_on_arrays(tx, symbol, function, [value])
     value = plain_operand(value, method)
     if isinstance(value, TensorVariable):
         own = value.dunder(tx, method, [])
@@ -97,8 +74,8 @@ def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
 
 def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
     function, _, name = BINARY[symbol]
-    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
-        return numpy_operators.operator_on_arrays(tx, symbol, function, [left, right])
+    if left.of_numpy or right.of_numpy:
+        return _operator_on_arrays(tx, symbol, function, [left, right])
     if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
         return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
@@ -126,6 +103,12 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
     late_values.check_unneeded((left, right))
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
+
+
+def _operator_on_arrays(tx: Interpreter, symbol: str, function: Any, operands: list[Variable]) -> Variable:
+    from capture.variables.tensors.numpy_operators import operator_on_arrays  # lazy: import time
+
+    return operator_on_arrays(tx, symbol, function, operands)
 
 
 def _index_of_tensor(tx: Interpreter, value: Variable) -> Variable:
@@ -191,13 +174,15 @@ def is_int(value: Variable) -> bool:
 
 
 def in_place_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+    if left.of_numpy:
+        return _change_array(tx, symbol, left, right)
     rule = next((rule for kinds, rule in IN_PLACE_RULES if isinstance(left, kinds)), None)
     result = rule(tx, symbol, left, right) if rule is not None else None
     return binary_operator(tx, symbol, left, right) if result is None else result
 
 
 def _change_array(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
-    return numpy_operators.operator_on_arrays(tx, symbol, BINARY[symbol][1], [left, right])
+    return _operator_on_arrays(tx, symbol, BINARY[symbol][1], [left, right])
 
 
 def _change_tensor(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
@@ -205,7 +190,7 @@ def _change_tensor(tx: Interpreter, symbol: str, left: Any, right: Variable) -> 
     own: Variable | None = left.dunder(tx, f"__i{name}__", [right])
     if own is not None and not own.is_exactly(NotImplemented):
         return own
-    if isinstance(right, NumpyVariable):
+    if right.of_numpy:
         return _change_array(tx, symbol, left, right)
     return tx.output.call_function(tx, function, [left, right], {})
 
@@ -255,7 +240,6 @@ def _change_by_method(tx: Interpreter, symbol: str, left: Any, right: Variable) 
 
 #: for the kind of the left operand; where a rule gives None, the operator makes a new value
 IN_PLACE_RULES: list[tuple[Any, Callable[[Interpreter, str, Any, Variable], Variable | None]]] = [
-    (NumpyVariable, _change_array),
     (TensorVariable, _change_tensor),
     (ObjectVariable, _change_object),
     ((ListVariable, DequeVariable), _change_sequence),
@@ -271,8 +255,8 @@ def _answer_before_sequence(
 
     Python asks a right operand that implements number operators first: `items += array` adds numbers.
     """
-    if isinstance(right, NumpyVariable):
-        return numpy_operators.operator_on_arrays(tx, symbol, function, [left, right])
+    if right.of_numpy:
+        return _operator_on_arrays(tx, symbol, function, [left, right])
     reflected = f"__r{BINARY[symbol][2]}__"
     if isinstance(right, ObjectVariable) and isinstance(right.class_entry(reflected), types.FunctionType):
         answer = right.call_method(tx, reflected, [left], {})

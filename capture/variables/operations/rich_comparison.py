@@ -50,8 +50,6 @@ from capture.variables.operations.equality import (
     same_identity,
     same_object,
 )
-from capture.variables.tensors import numpy_operators
-from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -73,11 +71,15 @@ def compare(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Va
 
 
 def _compare_arrays(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    return numpy_operators.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
+    from capture.variables.tensors.numpy_operators import operator_on_arrays  # lazy: import time
+
+    return operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
 
 
 def _compare_dtypes(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    return numpy_operators.compare_dtypes(COMPARISONS[symbol], left, right)
+    from capture.variables.tensors.numpy_operators import compare_dtypes  # lazy: import time
+
+    return compare_dtypes(COMPARISONS[symbol], left, right)
 
 
 def _compare_graph_floats(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -205,6 +207,10 @@ def _user_compare(tx: Interpreter, symbol: str, left: Variable, right: Variable)
     )
 
 
+def _is_dtype(value: Variable) -> bool:
+    return isinstance(value, ConstantVariable) and isinstance(value.value, np.dtype)
+
+
 Applies = Callable[[str, Variable, Variable], bool]
 Rule = Callable[[Any, str, Any, Any], Variable]
 EQUALITY = ("==", "!=")
@@ -222,11 +228,8 @@ def _both(kind: type[Variable], symbols: Container[str] = COMPARISONS) -> Applie
 
 #: The first rule that applies answers.
 RULES: list[tuple[Applies, Rule]] = [
-    (_either(NumpyVariable), _compare_arrays),
-    (
-        lambda _, left, right: numpy_operators.is_dtype(left) or numpy_operators.is_dtype(right),
-        _compare_dtypes,
-    ),
+    (lambda _, left, right: left.of_numpy or right.of_numpy, _compare_arrays),
+    (lambda _, left, right: _is_dtype(left) or _is_dtype(right), _compare_dtypes),
     (_either(ObjectVariable), _user_compare),
     (_either(TensorVariable), _compare_tensors),
     (lambda _, left, right: graph_float.is_among((left, right)), _compare_graph_floats),
@@ -249,7 +252,7 @@ def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
     container = plain_operand(container, "__contains__", "__iter__")
     if isinstance(container, ConstantVariable):
         return fold(operator.contains, [container, item], {})
-    if isinstance(container, (TensorVariable, NumpyVariable)):
+    if isinstance(container, TensorVariable) or container.of_numpy:
         return container.call_method(tx, "__contains__", [item], {})
     if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
         return is_among(tx, container.iterate(tx), item)

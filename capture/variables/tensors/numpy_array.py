@@ -60,6 +60,7 @@ class NumpyVariable(Variable):
     """
 
     mutable = True
+    of_numpy = True
 
     def __init__(self, tensor: TensorVariable, example: Any, source: Source | None = None) -> None:
         super().__init__(source)

@@ -60,10 +60,6 @@ def _operator_on_tensor(
     return tx.output.call_function(tx, function, given, {})
 
 
-def is_dtype(value: Variable) -> bool:
-    return isinstance(value, ConstantVariable) and isinstance(value.value, np.dtype)
-
-
 def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable) -> Variable:
     """`a.dtype == np.float32`: a dtype equals any value that stands for it."""
     try:

@@ -21,8 +21,8 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new, raise_python
 from capture.variables.core.makers import makes
+from capture.variables.core.overriding import is_enabled, overrides
 from capture.variables.core.replay import store_attributes
-from capture.variables.iterators.iterator import ChangingIterator, SequenceIterator
 from capture.variables.numbers import constant_tensors
 from capture.variables.tensors import tensor_attributes
 from capture.variables.tensors.tensor_names import (
@@ -72,6 +72,9 @@ class TensorVariable(Variable):
         self.attributes: dict[str, Variable] = {}  # set by the program
         self.leaf: TensorVariable | None = None  # this tensor before the program gave it other data
         self.is_detached = False  # by `detach_`: the fake tensor is a view, but the tensor is none
+
+    def is_overriding(self) -> bool:
+        return self.cls is not torch.Tensor and overrides(self.cls) and is_enabled()
 
     def python_type(self) -> type:
         return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
@@ -235,6 +238,11 @@ class TensorVariable(Variable):
         return ConstantVariable(self.value.storage_offset())
 
     def iterate(self, tx: Interpreter) -> Variable:
+        from capture.variables.iterators.iterator import (  # lazy: import time
+            ChangingIterator,
+            SequenceIterator,
+        )
+
         return ChangingIterator(self) if self._length_varies(tx) else SequenceIterator(self.unpack(tx))
 
     def _length_varies(self, tx: Interpreter) -> bool:

@@ -81,3 +81,12 @@ def rebuild(owner: TensorVariable, code: PythonCode) -> None:
             code.copy()
             code.load_swapped(value)
             code.store_attribute(name)
+
+
+#: torch's kinds of tensors, with the attribute that marks another tensor as one of them.
+MARKS: dict[Any, str] = {torch.nn.Buffer: "_is_buffer", torch.nn.Parameter: "_is_param"}
+
+
+def has_mark(tx: Interpreter, tensor: TensorVariable, kind: Any) -> bool:
+    mark = load(tensor, tx, MARKS[kind])
+    return mark is not None and mark.truth(tx)

@@ -35,8 +35,8 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable, SizeVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable
-from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.overriding import DISABLED, HANDLER, concerns, overrides
 from capture.variables.core.rules import rule
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.user_object import ObjectVariable
@@ -45,40 +45,9 @@ from capture.variables.tensors.tensor_subclass import converted
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from capture.variables.core.protocols import Interpreter, Output
-
-HANDLER = "__torch_function__"
-DISABLED = torch._C._disabled_torch_function_impl
-
-
-def overrides(cls: type) -> bool:
-    """Whether torch passes operations on instances of the class to the class."""
-    found = lookup_type(cls, HANDLER)
-    return found is not MISSING and found is not DISABLED
-
-
-def concerns(output: Output, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether a handler may see the operation at present.
-
-    That is a mode, or an argument or part of one that defines its own operations.
-    """
-    if output.modes.function_modes and not torch._C._is_torch_function_all_disabled():
-        return True
-    return any(map(_is_overriding, args)) or (bool(kwargs) and any(map(_is_overriding, kwargs.values())))
-
-
-def _is_overriding(value: Variable) -> bool:
-    if isinstance(value, TensorVariable):
-        return value.cls is not torch.Tensor and overrides(value.cls) and _is_enabled()
-    if isinstance(value, ObjectVariable):
-        return value.class_entry(HANDLER) is not MISSING and overrides(value.cls) and _is_enabled()
-    return isinstance(value, SequenceVariable) and any(map(_is_overriding, value.items))
-
-
-def _is_enabled() -> bool:
-    return torch._C._is_torch_function_enabled()
+    from capture.variables.core.protocols import Interpreter
 
 
 def call(

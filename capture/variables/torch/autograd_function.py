@@ -28,9 +28,10 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.overriding import concerns
 from capture.variables.core.rules import rule
 from capture.variables.objects.type_object import ClassVariable
-from capture.variables.tensors import subgraph, torch_function_overrides
+from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import as_class
 from capture.variables.torch import autograd_function_polyfills
@@ -178,7 +179,7 @@ def _returned(tx: Interpreter, result: Variable, args: list[Variable], dirty: li
         if result.fake.requires_grad:
             raise GraphBreak("aliasing", what="a custom function writes to an argument without gradients")
         return result
-    if torch_function_overrides.concerns(tx.output, [result], {}):
+    if concerns(tx.output, [result], {}):
         raise GraphBreak("aliasing", what="a custom function returns its own argument")
     name, rest = ("detach", []) if result.fake.requires_grad else ("view_as", [result])
     return tx.output.call_method(tx, name, [result, *rest], {})

@@ -19,6 +19,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.function import BoundMethodVariable, FunctionVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.class_lookup import class_attribute
+from capture.variables.core.rules import BY_CODE
 from capture.variables.torch.nn_module import ModuleVariable
 
 if TYPE_CHECKING:
@@ -129,7 +130,5 @@ def _compiled(tx: Interpreter, compiler: Any, given: Variable, settings: dict[st
     return CompiledVariable(compiler, given, settings)
 
 
-MODULE_METHODS = {
-    compiled_module.CompiledModule.__call__.__code__: _call_module,
-    compiled_module.RELAY: _call_relayed,
-}
+BY_CODE[compiled_module.CompiledModule.__call__.__code__] = _call_module
+BY_CODE[compiled_module.RELAY] = _call_relayed

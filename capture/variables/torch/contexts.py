@@ -20,7 +20,7 @@ from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import FALSE, ConstantVariable
 from capture.variables.core.exception import raise_new
-from capture.variables.core.rules import rule
+from capture.variables.core.rules import BY_CODE, rule
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
@@ -191,7 +191,5 @@ def _inlined_without_nodes(tx: Interpreter, function: UserFunctionVariable, args
     return result
 
 
-METHODS = {
-    torch.autocast.__enter__.__code__: enter_autocast,
-    torch.autocast.__exit__.__code__: leave_autocast,
-}
+BY_CODE[torch.autocast.__enter__.__code__] = enter_autocast
+BY_CODE[torch.autocast.__exit__.__code__] = leave_autocast

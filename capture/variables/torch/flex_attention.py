@@ -13,7 +13,6 @@ from torch._higher_order_ops.flex_attention import FlexAttentionHOP
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
-from capture.variables.core.constant import NONE
 from capture.variables.core.rules import rule
 from capture.variables.torch import attention_polyfills
 
@@ -27,19 +26,3 @@ def _flex_attention(tx: Interpreter, hop: Variable, *args: Variable, **kwargs: V
     if torch.is_autocast_enabled("cpu"):
         raise GraphBreak("call_skipped", name="flex_attention", why="it runs under autocast")
     return tx.wrap_function(attention_polyfills.dense_attention).call(tx, list(args), kwargs)
-
-
-def is_mark_of_sizes(function: object) -> bool:
-    return (
-        getattr(function, "__name__", None) == "mark_static"
-        and getattr(function, "__module__", None) == "torch._dynamo.decorators"
-    )
-
-
-def mark_of_sizes(
-    tx: Interpreter, function: Variable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    """`torch._dynamo.mark_static`. Attention marks its tensors for torch.compile; other marks stay."""
-    if tx.code.co_filename != torch.nn.attention.__file__.replace("__init__", "flex_attention"):
-        raise GraphBreak("call_skipped", name="mark_static", why="part of torch._dynamo.decorators")
-    return NONE

@@ -17,9 +17,9 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
 from capture.variables.core.wrap import wrap
-from capture.variables.objects.class_rules import MARKS, has_mark
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor_attributes import MARKS, has_mark
 from capture.variables.torch import module_hooks, module_polyfills
 from capture.variables.torch.lazy_module import check_initialized, note_use
 from guards.kinds.containers import DictContainsGuard, LengthGuard

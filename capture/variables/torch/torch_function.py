@@ -21,7 +21,6 @@ from capture.variables.core.constant import argument_value, fold
 from capture.variables.core.granted import granted
 from capture.variables.numbers.arithmetic import SYMBOL_FUNCTIONS, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
-from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -63,8 +62,8 @@ class TorchFunctionVariable(BuiltinVariable):
             return compute(self.function, args) or fold(self.function, args, {})
         kind = function_kinds.kind_of(self.function) or "outside"
         asked = kind == "constant" or self.function is torch._C._set_grad_enabled
-        if asked and torch_function_overrides.concerns(tx.output, args, kwargs):
-            overridden = torch_function_overrides.call(tx, self.function, args, kwargs)
+        if asked:
+            overridden = tx.call_override(self.function, args, kwargs)
             if overridden is not None:
                 return overridden
         return KINDS[kind](self, tx, args, kwargs)

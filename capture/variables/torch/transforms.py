@@ -27,7 +27,7 @@ from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.retry import Retry
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable
-from capture.variables.core.rules import rule
+from capture.variables.core.rules import BY_CODE, inner_code, rule
 from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 
@@ -289,3 +289,7 @@ def call_made(
     options = {name: function.closure_value(tx, name) for name in names}
     made = TransformVariable(transform, function.closure_value(tx, "func"), [], options)
     return made.call(tx, args, kwargs)
+
+
+for _transform, _name, _options in MAKERS:
+    BY_CODE[inner_code(_transform, _name)] = functools.partial(call_made, _transform, _options)

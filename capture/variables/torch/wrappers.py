@@ -10,8 +10,7 @@ Out: the call without the work for torch.compile. (Some wrappers import it, whic
 from __future__ import annotations
 
 import functools
-import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.autograd.profiler
@@ -26,29 +25,14 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import polyfills
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.rules import rule
+from capture.variables.core.rules import BY_CODE, inner_code, rule
 from capture.variables.numbers import graph_float
 from capture.variables.tensors.tensor import TensorVariable
-from capture.variables.torch import compiled_callable, contexts, wrapper_polyfills
-from capture.variables.torch.flex_attention import is_mark_of_sizes, mark_of_sizes
-from capture.variables.torch.transforms import MAKERS, call_made
-from guards.sources import ConstantSource
+from capture.variables.torch import wrapper_polyfills
 
 if TYPE_CHECKING:
     from capture.variables.callables.function import UserFunctionVariable
     from capture.variables.core.protocols import Interpreter
-
-
-def inner_code(function: Any, name: str) -> types.CodeType:
-    """The code of the function `name` that `function` makes, at any depth."""
-    pending = [function.__code__]
-    while pending:
-        for constant in pending.pop().co_consts:
-            if isinstance(constant, types.CodeType):
-                if constant.co_name == name:
-                    return constant
-                pending.append(constant)
-    raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
 
 
 def _optimizer_method(
@@ -76,63 +60,10 @@ def _kept_from_compilers(
     return function.closure_value(tx, "fn").call(tx, args, kwargs)
 
 
-def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
-    """Whether `torch.compiler.disable` made the function."""
-    return (
-        function.__dict__.get("_torchdynamo_disable") is True
-        and "_torchdynamo_orig_callable" in function.__dict__
-    )
-
-
-def kept_from_torch_compile(
-    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    """Breaks, as in torch.compile, except for parts of optimizers.
-
-    torch.compile disables these after its first use in the process.
-    """
-    original = function.function.__dict__["_torchdynamo_orig_callable"]
-    if not (original.__module__ or "").startswith("torch.optim."):
-        raise GraphBreak("call_disabled", name=original.__qualname__)
-    return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
-
-
-def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
-    """Whether it is a wrapper of `nn.Module.__init__` or `__setstate__`.
-
-    torch.compile makes these after its first use in the process, to note which modules exist then.
-    """
-    return function.__module__ == "torch._dynamo.mutation_guard" and function.__name__.startswith("patched_")
-
-
-def without_the_tag(
-    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    """Calls the wrapped method. Only torch.compile needs the note."""
-    wrapped = function.function.__name__.removeprefix("patched_")
-    return function.closure_value(tx, wrapped).call(tx, args, kwargs)
-
-
-#: Pairs: whether torch.compile made the function, and the rule for its call.
-OF_TORCH_COMPILE = (
-    (is_mark_of_sizes, mark_of_sizes),
-    (is_kept_from_torch_compile, kept_from_torch_compile),
-    (is_tagged_by_torch_compile, without_the_tag),
-)
-
 PLAIN_PYTHON = ("Optimizer.zero_grad",)
 
-#: The code of a wrapper, and the rule for its call.
-BY_CODE: dict[types.CodeType, Any] = {
-    **{
-        inner_code(transform, name): functools.partial(call_made, transform, options)
-        for transform, name, options in MAKERS
-    },
-    inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
-    inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
-    **contexts.METHODS,
-    **compiled_callable.MODULE_METHODS,
-}
+BY_CODE[inner_code(_use_grad_for_differentiable, "_use_grad")] = _optimizer_method
+BY_CODE[inner_code(torch._compile._disable_dynamo, "inner")] = _kept_from_compilers
 
 
 @rule(_get_value)

@@ -108,7 +108,7 @@ def test_instructions_are_read_as_dis_reads_them() -> None:
 
 
 def test_instructions_with_another_name_have_a_handler() -> None:
-    assert set(dialect.SAME_AS.values()) <= set(registry._handlers)
+    assert set(dialect.SAME_AS.values()) <= set(registry.HANDLERS.all())
 
 
 def test_an_act_is_a_sequence_of_instructions() -> None:
