@@ -32,7 +32,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.makers import constant, make
-from capture.variables.numbers import graph_float, max_min
+from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.fake import CPU
@@ -94,6 +94,8 @@ class Operations:
             node.meta["custom"] = custom
         self.output.unbacked.bind(value, node)
         if self.choices:
+            from capture.variables.numbers import max_min  # lazy: import time
+
             max_min.check_use(self.choices, node)
         same = _argument_returned(value, [*args, *kwargs.values()])
         if same is not None:

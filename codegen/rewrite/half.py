@@ -19,14 +19,10 @@ from typing import Any
 import torch
 
 from codegen.rewrite.losses import MEAN, REDUCTIONS
-from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major
+from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major, to
 
 aten = torch.ops.aten
 FLOATS = WIDE + HALF
-
-
-def to(tensor: Any, dtype: torch.dtype) -> Any:
-    return tensor if tensor is None or tensor.dtype is dtype else aten._to_copy(tensor, dtype=dtype)
 
 
 def rounded(number: float, dtype: torch.dtype) -> float:

@@ -29,8 +29,7 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.half import to
-from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major
+from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major, to
 
 aten, prims = torch.ops.aten, torch.ops.prims
 Maybe = torch.Tensor | None

@@ -90,3 +90,7 @@ def in_rows(tensor: torch.Tensor, dim: int) -> torch.Tensor:
     last = tensor.dim() - 1
     across = dim % tensor.dim() == last and tensor.shape[last] != 1 and tensor.stride(last) not in (0, 1)
     return row_major(tensor) if across else tensor
+
+
+def to(tensor: Any, dtype: torch.dtype) -> Any:
+    return tensor if tensor is None or tensor.dtype is dtype else aten._to_copy(tensor, dtype=dtype)

@@ -1,7 +1,7 @@
-"""Instructions that build, extend or unpack containers.
+"""Instructions that build or extend containers.
 
 In:  the items or the container on the stack.
-Out: the variable of the container, or its items, on the stack.
+Out: the variable of the container on the stack.
 
     BUILD_LIST 2 with x, y on the stack    ->    ListVariable([x, y])
 """
@@ -15,41 +15,34 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.mapping import DictVariable, pairs_of
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.opaque import OpaqueVariable
-from capture.variables.iterators.iterator import IteratorVariable
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
 
-def _count(instruction: Instruction) -> int:
+def argument(instruction: Instruction) -> int:
     assert instruction.arg is not None
     return instruction.arg
 
 
 @opcode("BUILD_TUPLE")
 def _build_tuple(tx: Translator, instruction: Instruction) -> None:
-    tx.push(TupleVariable(tx.pop_many(_count(instruction))))
+    tx.push(TupleVariable(tx.pop_many(argument(instruction))))
 
 
 @opcode("BUILD_LIST")
 def _build_list(tx: Translator, instruction: Instruction) -> None:
-    tx.push(ListVariable(tx.pop_many(_count(instruction))))
-
-
-@opcode("BUILD_SET")
-def _build_set(tx: Translator, instruction: Instruction) -> None:
-    tx.push(SetVariable.from_items(tx, tx.pop_many(_count(instruction))))
+    tx.push(ListVariable(tx.pop_many(argument(instruction))))
 
 
 @opcode("BUILD_MAP")
 def _build_map(tx: Translator, instruction: Instruction) -> None:
-    items = tx.pop_many(2 * _count(instruction))
+    items = tx.pop_many(2 * argument(instruction))
     result = DictVariable()
     for key, value in zip(items[::2], items[1::2]):
         result.set_item(tx, key, value)
@@ -60,14 +53,14 @@ def _build_map(tx: Translator, instruction: Instruction) -> None:
 def _build_const_key_map(tx: Translator, instruction: Instruction) -> None:
     keys = tx.pop().unpack(tx)
     result = DictVariable()
-    for key, value in zip(keys, tx.pop_many(_count(instruction))):
+    for key, value in zip(keys, tx.pop_many(argument(instruction))):
         result.set_item(tx, key, value)
     tx.push(result)
 
 
 @opcode("BUILD_SLICE")
 def _build_slice(tx: Translator, instruction: Instruction) -> None:
-    parts = tx.pop_many(_count(instruction))
+    parts = tx.pop_many(argument(instruction))
     tx.push(SliceVariable([*parts, *[ConstantVariable(None)] * (3 - len(parts))]))
 
 
@@ -76,8 +69,8 @@ def _list_to_tuple(tx: Translator, instruction: Instruction) -> None:
     tx.push(TupleVariable(tx.pop().unpack(tx)))
 
 
-def _target(tx: Translator, instruction: Instruction) -> Variable:
-    place = -_count(instruction)
+def target_of(tx: Translator, instruction: Instruction) -> Variable:
+    place = -argument(instruction)
     tx.stack[place] = realize(tx.stack[place])
     return tx.stack[place]
 
@@ -85,19 +78,19 @@ def _target(tx: Translator, instruction: Instruction) -> Variable:
 @opcode("LIST_APPEND")
 def _list_append(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
-    _target(tx, instruction).call_method(tx, "append", [value], {})
+    target_of(tx, instruction).call_method(tx, "append", [value], {})
 
 
 @opcode("SET_ADD")
 def _set_add(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
-    _target(tx, instruction).call_method(tx, "add", [value], {})
+    target_of(tx, instruction).call_method(tx, "add", [value], {})
 
 
 @opcode("MAP_ADD")
 def _map_add(tx: Translator, instruction: Instruction) -> None:
     key, value = tx.pop_many(2)
-    target = _target(tx, instruction)
+    target = target_of(tx, instruction)
     assert isinstance(target, DictVariable)
     target.set_item(tx, key, value)
 
@@ -108,15 +101,7 @@ def _list_extend(tx: Translator, instruction: Instruction) -> None:
     if not hasattr(value.python_type(), "__iter__") and value.is_constant():
         raise raise_new(TypeError, f"Value after * must be an iterable, not {value.python_type().__name__}")
     items = value.iterate(tx).unpack(tx)
-    _target(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
-
-
-@opcode("SET_UPDATE")
-def _set_update(tx: Translator, instruction: Instruction) -> None:
-    items = tx.pop()
-    if not isinstance(items, SetVariable):
-        items = TupleVariable(items.iterate(tx).unpack(tx))
-    _target(tx, instruction).call_method(tx, "update", [items], {})
+    target_of(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
 
 
 @opcode("DICT_UPDATE")
@@ -124,7 +109,7 @@ def _dict_update(tx: Translator, instruction: Instruction) -> None:
     items = tx.pop()
     if not is_mapping(items):
         raise raise_new(TypeError, f"'{items.python_type().__name__}' object is not a mapping")
-    _target(tx, instruction).call_method(tx, "update", [items], {})
+    target_of(tx, instruction).call_method(tx, "update", [items], {})
 
 
 def is_mapping(value: Variable) -> bool:
@@ -136,9 +121,9 @@ def is_mapping(value: Variable) -> bool:
 def _dict_merge(tx: Translator, instruction: Instruction) -> None:
     """`f(**a, **b)`: it is an error if both have the same key."""
     value = tx.pop()
-    target = _target(tx, instruction)
+    target = target_of(tx, instruction)
     assert isinstance(target, DictVariable)
-    function = realize(tx.stack[-_count(instruction) - 2])
+    function = realize(tx.stack[-argument(instruction) - 2])
     if not is_mapping(value):
         kind = value.python_type().__name__
         text = f"{full_name(tx, function)} argument after ** must be a mapping, not {kind}"
@@ -159,47 +144,3 @@ def full_name(tx: Translator, function: Variable) -> str:
     except ObservedException:
         return f"{function.python_type().__name__} object"
     return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
-
-
-# --- unpacking ------------------------------------------------------------------------------------------
-
-
-def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
-    """The items of an iterable. Like Python, this takes at most `wanted` + 1 items of an iterator."""
-    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
-        raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
-    iterator = value.iterate(tx) if not hasattr(value, "items") else value
-    if wanted is None or not isinstance(iterator, IteratorVariable):
-        return iterator.unpack(tx)
-    items: list[Variable] = []
-    while len(items) <= wanted and (item := iterator.next_item(tx)) is not None:
-        items.append(item)
-    return items
-
-
-@opcode("UNPACK_SEQUENCE")
-def _unpack_sequence(tx: Translator, instruction: Instruction) -> None:
-    count = _count(instruction)
-    items = _items(tx, tx.pop(), count)
-    if len(items) > count:
-        raise raise_new(ValueError, f"too many values to unpack (expected {count})")
-    if len(items) < count:
-        raise raise_new(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
-    for item in reversed(items):
-        tx.push(item)
-
-
-@opcode("UNPACK_EX")
-def _unpack_ex(tx: Translator, instruction: Instruction) -> None:
-    before, after = _count(instruction) & 0xFF, _count(instruction) >> 8
-    items = _items(tx, tx.pop(), None)
-    if len(items) < before + after:
-        raise raise_new(
-            ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
-        )
-    end = len(items) - after
-    for item in reversed(items[end:]):
-        tx.push(item)
-    tx.push(ListVariable(items[before:end]))
-    for item in reversed(items[:before]):
-        tx.push(item)

@@ -12,8 +12,8 @@ HANDLERS = {
         CALL CALL_FUNCTION_EX KW_NAMES MAKE_FUNCTION
     """,
     "capture.interpret.opcodes.collections": """
-        BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_TUPLE DICT_MERGE DICT_UPDATE
-        LIST_APPEND LIST_EXTEND LIST_TO_TUPLE MAP_ADD SET_ADD SET_UPDATE UNPACK_EX UNPACK_SEQUENCE
+        BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SLICE BUILD_TUPLE DICT_MERGE DICT_UPDATE LIST_APPEND
+        LIST_EXTEND LIST_TO_TUPLE MAP_ADD SET_ADD
     """,
     "capture.interpret.opcodes.comparisons": """
         COMPARE_OP CONTAINS_OP IS_OP
@@ -40,6 +40,9 @@ HANDLERS = {
     "capture.interpret.opcodes.patterns": """
         GET_LEN MATCH_CLASS MATCH_KEYS MATCH_MAPPING MATCH_SEQUENCE
     """,
+    "capture.interpret.opcodes.sets": """
+        BUILD_SET SET_UPDATE
+    """,
     "capture.interpret.opcodes.stack": """
         COPY LOAD_ASSERTION_ERROR LOAD_CONST NOP POP_TOP PUSH_NULL SWAP
     """,
@@ -48,5 +51,8 @@ HANDLERS = {
     """,
     "capture.interpret.opcodes.texts": """
         BUILD_STRING FORMAT_VALUE
+    """,
+    "capture.interpret.opcodes.unpacking": """
+        UNPACK_EX UNPACK_SEQUENCE
     """,
 }

@@ -337,8 +337,14 @@ WRAPPERS = {
     "capture.variables.numbers.random_object": """
         <Random>
     """,
+    "capture.variables.objects.thread_local": """
+        <_local>
+    """,
+    "capture.variables.objects.weak_reference": """
+        <CallableProxyType> <ProxyType> <ReferenceType>
+    """,
     "capture.variables.objects.wrap": """
-        <CallableProxyType> <Match> <Pattern> <ProxyType> <ReferenceType> <_local> <module> by_base
+        <module> by_base
     """,
     "capture.variables.tensors.numpy_random": """
         <cython_function_or_method> numpy.random
@@ -348,5 +354,8 @@ WRAPPERS = {
     """,
     "capture.variables.tensors.wrap": """
         <Parameter> <Tensor>
+    """,
+    "capture.variables.text.rules": """
+        <Match> <Pattern>
     """,
 }

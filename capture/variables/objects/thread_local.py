@@ -17,11 +17,12 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
-from guards.sources import Source, ThreadDictSource
+from capture.variables.core.wrap import guard_identity, wraps
+from guards.sources import ConstantSource, Source, ThreadDictSource
 
 if TYPE_CHECKING:
     from capture.variables.containers.mapping import DictVariable
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
 
 
 class ThreadLocalVariable(Variable):
@@ -63,3 +64,9 @@ class ThreadLocalVariable(Variable):
     def del_attr(self, tx: Interpreter, name: str) -> None:
         self.get_attr(tx, name)  # raises if there is no such attribute
         self._namespace(tx).del_item(tx, ConstantVariable(name))
+
+
+@wraps(threading.local)
+def wrap_thread_local(output: Output, value: threading.local, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return ThreadLocalVariable(value, source or ConstantSource(value))

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import LazyVariable, Variable, realize
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import rule
+from capture.variables.core.wrap import guard_type, wraps
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
-from guards.sources import LocalSource, WeakrefSource
+from guards.sources import ConstantSource, LocalSource, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 
@@ -149,3 +151,16 @@ def _call_at_the_end(name: str, target: Variable, callbacks: tuple[Variable, ...
     signal = GraphBreak("call", value=f"class {name}")
     signal.skips_frame = bool(callbacks) and target.source is None
     return signal
+
+
+@wraps(weakref.ProxyType, weakref.CallableProxyType)
+def wrap_proxy(output: Output, value: Any, source: Source | None) -> Variable:
+    """An opaque variable. Its class is not read, because a proxy answers for an object that may be gone."""
+    guard_type(output, value, source)
+    return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
+
+
+@wraps(weakref.ref)
+def wrap_weak_reference(output: Output, value: weakref.ref[Any], source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    return WeakReferenceVariable(value, source or ConstantSource(value))

@@ -7,10 +7,7 @@ Out: the variable, with guards on the object.
 from __future__ import annotations
 
 import enum
-import re
-import threading
 import types
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,12 +22,9 @@ from capture.variables.core.wrap import guard_identity, guard_type, wraps
 from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
 from capture.variables.objects.python_module import PythonModuleVariable
-from capture.variables.objects.thread_local import ThreadLocalVariable
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.objects.weak_reference import WeakReferenceVariable
 from capture.variables.tensors.tensor_subclass import is_followed
-from capture.variables.text.rules import ExpressionVariable
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.kernel.errors import UnsupportedTensor
 from guards.kinds.identity import SameObjectGuard
@@ -57,35 +51,6 @@ def wrap_type(output: Output, value: type, source: Source | None) -> Variable:
 def wrap_enum(output: Output, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ConstantVariable(value, None)
-
-
-@wraps(re.Pattern, re.Match)
-def wrap_expression(output: Output, value: Any, source: Source | None) -> Variable:
-    """A pattern, or a match that the translation made, is known by identity. Each call has another match."""
-    if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
-        guard_type(output, value, source)
-        return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
-    guard_identity(output, value, source)
-    return ExpressionVariable(value, source)
-
-
-@wraps(weakref.ProxyType, weakref.CallableProxyType)
-def wrap_proxy(output: Output, value: Any, source: Source | None) -> Variable:
-    """An opaque variable. Its class is not read, because a proxy answers for an object that may be gone."""
-    guard_type(output, value, source)
-    return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
-
-
-@wraps(weakref.ref)
-def wrap_weak_reference(output: Output, value: weakref.ref[Any], source: Source | None) -> Variable:
-    guard_type(output, value, source)
-    return WeakReferenceVariable(value, source or ConstantSource(value))
-
-
-@wraps(threading.local)
-def wrap_thread_local(output: Output, value: threading.local, source: Source | None) -> Variable:
-    guard_identity(output, value, source)
-    return ThreadLocalVariable(value, source or ConstantSource(value))
 
 
 def wrap_nn_module(output: Output, value: torch.nn.Module, source: Source | None) -> Variable:

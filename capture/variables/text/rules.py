@@ -15,7 +15,9 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_python
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import rule
+from capture.variables.core.wrap import guard_identity, guard_type, wraps
 from capture.variables.text.polyfills import matches, substitute, substitute_and_count
 from guards.sources import ConstantSource
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 FUNCTIONS = (re.compile, re.match, re.search, re.fullmatch, re.findall, re.split, re.escape)
@@ -131,3 +133,13 @@ for _function in FUNCTIONS:
     rule(_function)(_rule_of(_function))
 rule(re.sub)(_compile_first(re.sub, "sub"))
 rule(re.subn)(_compile_first(re.subn, "subn"))
+
+
+@wraps(re.Pattern, re.Match)
+def wrap_expression(output: Output, value: Any, source: Source | None) -> Variable:
+    """A pattern, or a match that the translation made, is known by identity. Each call has another match."""
+    if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
+        guard_type(output, value, source)
+        return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
+    guard_identity(output, value, source)
+    return ExpressionVariable(value, source)

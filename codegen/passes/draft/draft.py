@@ -51,6 +51,7 @@ Plain = ir.Op | ir.ConstOp | ir.Check | ir.Accumulator | ir.Update | ir.ScanStep
 Indexed = DraftLoad | DraftStore | DraftIndex
 Statement = Plain | Indexed
 INDEXED = (DraftLoad, DraftStore, DraftIndex)
+VALUES = (ir.Op, ir.ConstOp, DraftLoad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +160,11 @@ class Draft:
             dtype = TORCH_DTYPES[self.buffers[name]]
             found[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
         return found
+
+
+def rename_operands(statement: Statement, numbers: dict[int, int]) -> Statement:
+    if isinstance(statement, ir.Op):
+        return replace(statement, args=tuple(numbers.get(n, n) for n in statement.args))
+    if isinstance(statement, ir.Update):
+        return replace(statement, value=numbers.get(statement.value, statement.value))
+    return statement

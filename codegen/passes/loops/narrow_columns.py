@@ -23,11 +23,10 @@ from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, atoms_of, to_expr
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.passes.draft.draft import Draft, DraftLoad, Phase, Statement
+from codegen.passes.draft.draft import VALUES, Draft, DraftLoad, Phase, Statement, rename_operands
 from codegen.passes.loops.axes import stride_of
 from codegen.passes.loops.partial_sums import BLOCK, widen
 from codegen.passes.loops.place import Nest
-from codegen.passes.loops.row_blocks import VALUES, rename_operands
 
 LANES = 16  # of the widest vector: blocks of rows are a multiple of it
 MAX_WIDTH = 64  # of a row; a longer row fills its vectors well enough

@@ -22,7 +22,15 @@ from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, to_expr
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase, Statement
+from codegen.passes.draft.draft import (
+    VALUES,
+    Draft,
+    DraftLoad,
+    DraftStore,
+    Phase,
+    Statement,
+    rename_operands,
+)
 from codegen.passes.loops.place import Nest
 
 ROWS = (8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 16)  # rows at a time: the processor prefetches that many streams
@@ -30,7 +38,6 @@ MIN_ROWS = 32
 MIN_WIDTH = 256  # in a narrower matrix, a strip of columns in registers is nearly a whole row
 MIN_BYTES = 1 << 18  # less data stays in the cache, where jumps cost nothing
 MAX_BLOCKS = 64  # in one sum
-VALUES = (ir.Op, ir.ConstOp, DraftLoad)
 
 
 class RowBlocks:
@@ -153,14 +160,6 @@ class RowBlocks:
         runs = ir.Loop(self.axes[0], ir.Const(self.parts))
         runs.body = [*self.clear("part"), *self.add_rows(unroll), *self.add_parts()]
         return [*self.clear("sum"), runs, *self.finish()]
-
-
-def rename_operands(statement: Statement, numbers: dict[int, int]) -> Statement:
-    if isinstance(statement, ir.Op):
-        return replace(statement, args=tuple(numbers.get(n, n) for n in statement.args))
-    if isinstance(statement, ir.Update):
-        return replace(statement, value=numbers.get(statement.value, statement.value))
-    return statement
 
 
 def row_blocks(draft: Draft) -> RowBlocks | None:

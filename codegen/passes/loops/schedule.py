@@ -29,7 +29,6 @@ from codegen.passes.loops.narrow_columns import reduce_blocks_of_rows
 from codegen.passes.loops.narrow_indices import narrow_indices
 from codegen.passes.loops.partial_sums import add_partial_sums, block_long_sums
 from codegen.passes.loops.place import Nest
-from codegen.passes.loops.row_blocks import row_blocks
 from codegen.passes.loops.tiles import tile_transposed
 from codegen.passes.loops.unroll_short import unroll_short_axis
 
@@ -51,6 +50,8 @@ def schedule(draft: Draft) -> ir.Kernel:
     tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
+        from codegen.passes.loops.row_blocks import row_blocks  # lazy: import time
+
         blocks = None if scans else row_blocks(draft)
         if blocks is not None:
             return _kernel(draft, _around(draft, blocks.body(_flight(draft) * 2)))

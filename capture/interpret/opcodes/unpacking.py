@@ -1,0 +1,61 @@
+"""Instructions that unpack containers and iterators.
+
+In:  the container or iterator on the stack.
+Out: its items on the stack.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capture.interpret.opcodes.collections import argument
+from capture.interpret.opcodes.registry import opcode
+from capture.variables.containers.lists import ListVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.exception import raise_new
+from capture.variables.iterators.iterator import IteratorVariable
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.interpret.translator import Translator
+
+
+def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
+    """The items of an iterable. Like Python, this takes at most `wanted` + 1 items of an iterator."""
+    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
+        raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
+    iterator = value.iterate(tx) if not hasattr(value, "items") else value
+    if wanted is None or not isinstance(iterator, IteratorVariable):
+        return iterator.unpack(tx)
+    items: list[Variable] = []
+    while len(items) <= wanted and (item := iterator.next_item(tx)) is not None:
+        items.append(item)
+    return items
+
+
+@opcode("UNPACK_SEQUENCE")
+def _unpack_sequence(tx: Translator, instruction: Instruction) -> None:
+    count = argument(instruction)
+    items = _items(tx, tx.pop(), count)
+    if len(items) > count:
+        raise raise_new(ValueError, f"too many values to unpack (expected {count})")
+    if len(items) < count:
+        raise raise_new(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
+    for item in reversed(items):
+        tx.push(item)
+
+
+@opcode("UNPACK_EX")
+def _unpack_ex(tx: Translator, instruction: Instruction) -> None:
+    before, after = argument(instruction) & 0xFF, argument(instruction) >> 8
+    items = _items(tx, tx.pop(), None)
+    if len(items) < before + after:
+        raise raise_new(
+            ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+        )
+    end = len(items) - after
+    for item in reversed(items[end:]):
+        tx.push(item)
+    tx.push(ListVariable(items[before:end]))
+    for item in reversed(items[:before]):
+        tx.push(item)
