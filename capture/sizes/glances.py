@@ -6,8 +6,9 @@ Out: the sizes and numbers of their arguments, in the `Seen` with which the firs
     generate(tokens[2, 7]), generate(tokens[2, 8]), then the capture   ->   dim 1 is a symbol from the start
 
 Without this the first capture takes every size for a constant, and the second call is captured again. Only
-arguments count, and items of containers among them. Functions are shared by modules: a capture learns from
-the frames of its own module alone.
+arguments count, and items of containers among them. Functions are shared by modules, and an entry is for one
+grad mode: a capture learns from the frames of its own module in its own mode. So the sizes of an evaluation
+between the steps of a training are no changes of the training.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.sizes.policy import Seen, SizeHistory, SizePolicy, owner_of
+from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.twins import is_supported
 from guards.sources import DictItemSource, ItemSource, LocalSource, Source
 
@@ -38,7 +39,7 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
     of_code = history.glances.get(frame.code)
     if of_code is None:
         of_code = history.glances[frame.code] = {}
-    policy = SizePolicy(dynamic, of_code.setdefault(_owner(frame), Seen()))
+    policy = SizePolicy(dynamic, of_code.setdefault(_entries_of(frame), Seen()))
     for value, source in _arguments(frame):
         if type(value) is torch.Tensor and is_supported(value):
             policy.dynamic_dims(value, source, _is_no_module)
@@ -51,23 +52,37 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
 
 def tell(history: SizeHistory, frame: Any) -> None:
     """Let the capture of the frame know what was seen."""
-    found = (history.glances.get(frame.code) or {}).pop(_owner(frame), None)
-    if found is not None:
-        history.of(frame).learn(found.as_data())
+    found = (history.glances.get(frame.code) or {}).pop(_entries_of(frame), None)
+    if found is None:
+        return
+    seen = history.of(frame)
+    seen.learn(found.as_data())
+    for known, others in ((seen.sizes, found.sizes), (seen.strides, found.strides)):
+        known |= {place: _changing(known[place], values) for place, values in others.items()}
+
+
+def _changing(known: list[int] | None, others: list[int] | None) -> list[int] | None:
+    """What is `known` of a tensor, and which of its sizes change for others."""
+    if known is None or others is None or len(known) != len(others):
+        return known and others
+    return [DYNAMIC if other == DYNAMIC else size for size, other in zip(known, others)]
 
 
 def surcharge(history: SizeHistory, code: CodeType, dynamic: bool | None) -> int:
     """What a capture of the code costs beside, in nanoseconds."""
     if dynamic is False or "sympy" in sys.modules:
         return 0
-    seen = (history.glances.get(code) or {}).values()
+    of_code, mode = history.glances.get(code) or {}, torch.is_grad_enabled()
+    seen = (seen for (_, of_mode), seen in of_code.items() if of_mode == mode)
     return SYMBOLS_NS if dynamic or any(map(Seen.has_symbols, seen)) else 0
 
 
-def _owner(frame: Any) -> int:
-    """The module or optimizer whose method runs. A later one at the same address makes a guess worse."""
+def _entries_of(frame: Any) -> tuple[int, bool]:
+    """The module or optimizer whose method runs, and the grad mode. A later module at the same address makes
+    a guess worse.
+    """
     owner = owner_of(frame, frame.code)
-    return 0 if owner is None else id(owner)
+    return 0 if owner is None else id(owner), torch.is_grad_enabled()
 
 
 def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:

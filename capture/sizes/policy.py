@@ -113,7 +113,7 @@ class SizeHistory:
 
     def __init__(self) -> None:
         self._seen: CodeTable[_Owned] = CodeTable()
-        self.glances: CodeTable[dict[int, Seen]] = CodeTable()
+        self.glances: CodeTable[dict[tuple[int, bool], Seen]] = CodeTable()
         self._loops: dict[Any, set[int]] = {}
         _histories.add(self)
 

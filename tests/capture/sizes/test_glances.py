@@ -55,6 +55,18 @@ def test_a_capture_learns_from_the_frames_of_its_own_module():
     assert told(history, wide).sizes == {"x": [4, 8]}
 
 
+def test_sizes_of_an_evaluation_are_no_changes_of_the_training():
+    history = SizeHistory()
+    for n in (3, 4):
+        glances.note(history, frame(None, torch.ones(8, 6)), None)
+        with torch.no_grad():
+            glances.note(history, frame(None, torch.ones(8, n)), None)
+    assert not glances.surcharge(history, function.__code__, None) or "sympy" in sys.modules
+    assert told(history, None).sizes == {"x": [8, 6]}
+    with torch.no_grad():
+        assert told(history, None).sizes == {"x": [8, DYNAMIC]}
+
+
 def wrapper(*args):
     return args
 
