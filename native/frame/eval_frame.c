@@ -270,6 +270,9 @@ static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thread
     return patience_run_cold(tstate, frame, hook, state);
 }
 
+/* The rest of a frame is captured with its beginning, up to so many times of what this was to cost. */
+enum { RESUMES_UP_TO = 2 };
+
 /* The captures on the way to the value are the price of the code: those of its resume functions, too. */
 static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
@@ -286,7 +289,12 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     }
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
+    const long long outside = hook->resumes_until_ns;
+    if (!(state->marks & CODE_RESUME)) {
+        hook->resumes_until_ns = before + RESUMES_UP_TO * patience_price(hook->callback, state);
+    }
     PyObject *value = ask_and_run(tstate, frame, hook);
+    hook->resumes_until_ns = outside;
     patience_paid(state, expected, hook->capture_ns - before);
     Py_DECREF(code);
     return value;

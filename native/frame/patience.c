@@ -107,6 +107,7 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
  * program, and a store that has the graphs already make a difference. */
 static struct {
     long long expected_ns, paid_ns;
+    long long python_ns; /* what counts for all cold frames that have ended */
 } experience;
 
 /* A process begins with the experience that so much has cost what was expected. */
@@ -134,6 +135,14 @@ long long patience_estimate(PyObject *callback, const CodeState *state)
     return patience->least_ns + (long long)(units * (double)patience->unit_ns);
 }
 
+/* What the first capture of a process imports serves all captures: the time of other frames pays for it, too.
+ */
+static long long import_price(const Patience *patience, const CodeState *state)
+{
+    const long long others = Py_MAX(experience.python_ns - state->cold.ns, 0);
+    return compiler_is_imported() ? 0 : Py_MAX(patience->first_ns - others, 0);
+}
+
 /* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
  * better choice would have cost, however long the program runs. The next capture of the same code needs what
  * all captures before it have cost: more may follow. */
@@ -142,9 +151,14 @@ static long long price(const Patience *patience, const CodeState *state)
     const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
                           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
     const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor)
-                               + (compiler_is_imported() ? 0 : patience->first_ns) /* no experience has it */
+                               + import_price(patience, state) /* no experience has it */
                                + state->cold.surcharge_ns;
     return estimate > state->paid_ns ? estimate : state->paid_ns;
+}
+
+long long patience_price(PyObject *callback, const CodeState *state)
+{
+    return price((Patience *)callback, state);
 }
 
 void patience_paid(CodeState *state, long long expected, long long paid)
@@ -234,6 +248,18 @@ static int will_get_hot(const Patience *patience, ThreadHook *hook, const CodeSt
     return found == FORECAST_FAILED ? -1 : found == FORECAST_PAYS;
 }
 
+/* The rest of a captured frame is captured at once, until the captures on the way have cost much more than
+ * was expected: from then on it has to pay for itself. */
+static int is_rest_of_a_capture(const ThreadHook *hook, CodeState *state)
+{
+    if (!(state->marks & CODE_RESUME) || state->count > 0 || (state->marks & CODE_WAITS)) {
+        return 0;
+    }
+    const int goes_on = hook->capture_ns < hook->resumes_until_ns;
+    state->marks |= goes_on ? 0 : CODE_WAITS;
+    return goes_on;
+}
+
 /* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
  * Returns whether there is such a caller. */
 static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
@@ -299,8 +325,7 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
             return failed ? -1 : 0;
         }
     }
-    if (cold->kind == KIND_ASK || cold->kind == KIND_BACKWARD
-        || ((state->marks & CODE_RESUME) && state->count == 0)) {
+    if (cold->kind == KIND_ASK || cold->kind == KIND_BACKWARD || is_rest_of_a_capture(hook, state)) {
         return 1;
     }
     if (hook->blocking == BLOCKS_NOTHING && may_get_hot(cold->kind)) {
@@ -425,7 +450,7 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     const enum Blocking outside = hook->blocking;
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
-    const long long away = hook->away_ns, captures = hook->capture_ns;
+    const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
     const unsigned long long backwards = hook->backwards;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
@@ -436,7 +461,10 @@ PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thre
     hook->blocking = outside;
     ColdRuns *cold = &state->cold;
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
-    cold->ns += forwards * (elapsed - (hook->away_ns - away));
+    const long long counted = forwards * (elapsed - (hook->away_ns - away));
+    cold->ns += counted;
+    experience.python_ns += counted - (hook->cold_ns - below); /* the callees have counted themselves */
+    hook->cold_ns = below + counted;
     cold->units += (long long)(hook->units - units);
     if (cold->runs == 0) {
         cold->first_ns = cold->ns;

@@ -25,6 +25,9 @@ PyObject *patience_glance(PyObject *patience, CodeState *state);
 /* What a capture of the frames that Python has run would cost, in nanoseconds. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
+/* What Python has to spend in frames of the code before one is captured. */
+long long patience_price(PyObject *patience, const CodeState *state);
+
 /* A capture of the code has cost `paid`. */
 void patience_paid(CodeState *state, long long expected, long long paid);
 

@@ -11,6 +11,8 @@
 
 #include "frame/thread_hook.h"
 
+#include <limits.h>
+
 _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec"))) = NULL;
 
 static int hooked_threads; /* threads with a callback */
@@ -143,7 +145,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->blocking = BLOCKS_NOTHING;
     hook->units = hook->backwards = 0;
     hook->cold_frames = 0;
-    hook->away_ns = hook->capture_ns = 0;
+    hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
+    hook->resumes_until_ns = LLONG_MAX;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {

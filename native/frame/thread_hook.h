@@ -28,6 +28,8 @@ typedef struct {
     int cold_frames;              /* in progress */
     long long away_ns;            /* time in captures and entries below them */
     long long capture_ns;         /* time in the callback of a Patience */
+    long long resumes_until_ns;   /* of `capture_ns`: from there on resume functions wait as others do */
+    long long cold_ns;            /* what counts for the cold frames that have ended */
     unsigned long long backwards; /* frames with CODE_BACKWARD */
     unsigned long long entries;   /* how often an entry ran a graph, or code of its own */
 } ThreadHook;

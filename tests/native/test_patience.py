@@ -105,6 +105,54 @@ print(f.__code__ in asked)
     assert found.stdout.strip() == str(imported)
 
 
+def test_the_time_of_other_frames_pays_for_the_import_of_the_compiler():
+    program = """
+import time, _capture
+asked = []
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def other():
+    work(0.06)
+def f():
+    work(0.002)
+_capture.skip_code(work.__code__)
+callback = lambda frame: asked.append(frame.code.co_name)
+kind = lambda code: 6 if code.co_name == "other" else 1  # it is never captured
+_capture.set_callback(_capture.Patience(callback, kind, first_ns=50_000_000), object())
+f(), f(), f()
+assert asked == []
+other(), f()
+_capture.set_callback(None, None)
+print(*asked)
+"""
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "f"
+
+
+@pytest.mark.parametrize("cost, expected", [(0, ["f", "rest"]), (0.03, ["f"])])
+def test_the_rest_of_a_frame_waits_where_its_beginning_cost_much_more_than_expected(hook, cost, expected):
+    def rest():
+        work(0.002)
+
+    def f():
+        return rest() if asked.names else work(0.002)  # there is no rest without a capture
+
+    class Working(Asked):
+        def __call__(self, frame):
+            super().__call__(frame)
+            work(cost)
+
+    _capture.mark_resume(rest.__code__)
+    asked = Working()
+    while not asked.names:
+        run(hook, asked, f, least_ns=3_000_000)
+    assert asked.names == expected
+    while "rest" not in asked.names:  # it may still pay for itself
+        run(hook, asked, f, least_ns=3_000_000)
+
+
 def test_callees_of_a_cold_frame_wait_for_it(hook):
     def inner():
         return 1
