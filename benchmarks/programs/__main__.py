@@ -239,15 +239,17 @@ def summary(results: list[tuple[Result, Result]]) -> str:
         for cold, warm in results
         if min(cold.ratio, warm.ratio) > 1 + max(SLOWER, 2 * max(cold.noise, warm.noise))
     ]
-    cold, warm = zip(*results)
+    idle = [pair[0].name for pair in results if not any(one.captured.found["graphs"] for one in pair)]
+    cold, warm = zip(*[pair for pair in results if pair[0].name not in idle] or results)
     wrong = [pair[0].name for pair in results if different(*pair)]
     return (
         f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
+        f"no graph, so nothing to pay back (not in the next two lines): {listed(idle)}\n"
         f"break-even in steps: {spread([result.break_even for result in cold], '.0f')} cold, "
         f"{spread([result.break_even for result in warm], '.0f')} in a second process\n"
         f"warm-up in seconds: {spread([result.warm_up for result in cold], '.2f')} cold, "
         f"{spread([result.warm_up for result in warm], '.2f')} in a second process\n"
-        f"no recompile after the fifth step: {sum(result.late_recompiles == 0 for result in cold)} "
+        f"no recompile after the fifth step: {sum(pair[0].late_recompiles == 0 for pair in results)} "
         f"of {len(results)}; other results than eager: {listed(wrong)}"
     )
 
