@@ -41,7 +41,6 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.granted import granted
 from capture.variables.core.rules import BY_CODE, lookup
-from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable, is_unbacked
 from capture.variables.tensors.tensor import TensorVariable
@@ -87,6 +86,8 @@ def call_function(
         raise GraphBreak("inline_depth", limit=str(config.inline_depth))
     callee = make_translator(tx, function, args, kwargs)
     if code.co_flags & CO_GENERATOR:
+        from capture.variables.iterators.generator import GeneratorVariable  # lazy: import time
+
         return GeneratorVariable(callee)
     return run_callee(tx, callee)
 

@@ -363,12 +363,16 @@ class Translator:
         return torch_function_overrides.call(self, function, args, kwargs)
 
     def corrected(
-        self, signal: GraphBreak | ObservedException, function: Any, operands: list[Variable]
+        self,
+        signal: GraphBreak | ObservedException,
+        function: Any,
+        args: list[Variable],
+        kwargs: dict[str, Variable] | None = None,
     ) -> GraphBreak | ObservedException:
-        """What Python raises where the operator refuses the operands, or the signal."""
+        """What Python raises where the function refuses the arguments, or the signal."""
         from capture.variables.operations.refusals import corrected  # lazy: import time
 
-        return corrected(self, signal, function, operands)
+        return corrected(self, signal, function, args, kwargs)
 
     # --- operations of any two values ---
 

@@ -17,7 +17,6 @@ from capture.variables.callables.function import CellVariable, NestedFunctionVar
 from capture.variables.containers.mapping import DictVariable, pairs_of
 from capture.variables.core.base import NullVariable, ObservedException, Variable
 from capture.variables.core.exception import raise_new
-from capture.variables.operations.refusals import corrected, wrong_number
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -71,12 +70,14 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
     except TypeError as error:
         if not _is_arity_error(error):
             raise
-        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        refused = tx.corrected(GraphBreak("call", value=function), function, args, kwargs)
         if isinstance(refused, GraphBreak):
+            from capture.variables.operations.refusals import wrong_number  # lazy: import time
+
             refused = wrong_number(tx, function, args, kwargs) or refused
         raise refused from None
     except (GraphBreak, ObservedException) as signal:
-        right = corrected(tx, signal, function, args, kwargs)
+        right = tx.corrected(signal, function, args, kwargs)
         if right is signal:
             raise
         raise right from None
@@ -85,7 +86,7 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
         LookupError,
         ValueError,
     ):  # a rule on plain values raised Python's error
-        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        refused = tx.corrected(GraphBreak("call", value=function), function, args, kwargs)
         if isinstance(refused, GraphBreak):
             raise
         raise refused from None

@@ -23,6 +23,7 @@ from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import make, makes
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import CALLS
+from capture.variables.core.wrap import guard_identity, wraps
 from capture.variables.objects import copy_polyfills
 from capture.variables.objects.native_base import IMMUTABLE_BASES
 from capture.variables.objects.object_methods import OBJECT_METHODS
@@ -34,7 +35,7 @@ from guards.sources import ConstantSource, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
     from capture.variables.objects.type_object import ClassVariable
     from guards.sources import Source
 
@@ -304,3 +305,9 @@ class ClassMethodVariable(Variable):
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
         code.load_attribute(self.name)
+
+
+@wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
+def wrap_method_descriptor(output: Output, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return UnboundMethodVariable(value, source)

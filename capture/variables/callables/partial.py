@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.mapping import DictVariable
-from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import Variable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.base import Variable, realize
 from capture.variables.core.exception import raise_new
+from capture.variables.core.wrap import guard_type, wrap, wraps
+from guards.sources import AttrSource
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
 
@@ -86,3 +88,20 @@ class PartialVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.function, *self.args, *self.kwargs.values(), *self.attributes.values()]
+
+
+@wraps(functools.partial)
+def wrap_partial(output: Output, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    parts = {
+        name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
+        for name in ("func", "args", "keywords")
+    }
+    function, positional, keywords = parts.values()
+    assert isinstance(positional, SequenceVariable)
+    assert isinstance(keywords, DictVariable)
+    keywords.guard_keys(output)
+    kwargs = {name: realize(held) for name, (_, held) in keywords.entries.items()}
+    made = PartialVariable(function, positional.realized_items(), kwargs, source)
+    made.fields = parts
+    return made

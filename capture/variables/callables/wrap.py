@@ -1,6 +1,6 @@
 """Makes variables of existing callables.
 
-In:  a function, method, partial or cell, or a function that torch has made of another one; and its source.
+In:  a function, method or cell, or a function that torch has made of another one; and its source.
 Out: the variable, with guards on the callable.
 """
 
@@ -18,25 +18,18 @@ from capture.policy import function_kinds
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import BoundMethodVariable, CellVariable, UserFunctionVariable
 from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
-from capture.variables.callables.native_method import ClassMethodVariable, UnboundMethodVariable
-from capture.variables.callables.partial import PartialVariable
 from capture.variables.callables.value_method import ValueMethod
-from capture.variables.containers.mapping import DictVariable
-from capture.variables.containers.sequence import SequenceVariable
-from capture.variables.core.base import LazyVariable, Variable, realize
+from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import CALLS, lookup
 from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type, wrap, wrap_class, wraps
 from capture.variables.numbers.random_draws import DrawFunction, bounds_of
-from capture.variables.objects.wrap import wrap_object
-from capture.variables.tensors.tensor_descriptor import AccessorVariable, TensorDescriptorVariable
 from capture.variables.torch.torch_function import TorchFunctionVariable
 from guards.kinds.attributes import FunctionGuard
 from guards.sources import (
     HEAP_TYPE,
-    AttrSource,
     BuiltinSelfSource,
     CellContentsSource,
     ConstantSource,
@@ -81,6 +74,8 @@ def wrap_builtin(output: Output, value: Any, source: Source | None) -> Variable:
         return wrap_builtin_method(output, value, source)
     guard_identity(output, value, source)
     if isinstance(owner, type) and _has_class_method_rule(owner, value):
+        from capture.variables.callables.native_method import ClassMethodVariable  # lazy: import time
+
         bound: Any = wrap_class(output, owner)
         method = ClassMethodVariable(bound, value.__name__)
         method.source = source
@@ -176,34 +171,6 @@ def wrap_operator_callable(output: Output, value: Any, source: Source | None) ->
     )
 
 
-@wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
-def wrap_method_descriptor(output: Output, value: Any, source: Source | None) -> Variable:
-    guard_identity(output, value, source)
-    return UnboundMethodVariable(value, source)
-
-
-@wraps(types.GetSetDescriptorType)
-def wrap_attribute_of_tensors(
-    output: Output, value: types.GetSetDescriptorType, source: Source | None
-) -> Variable:
-    if not issubclass(torch.Tensor, value.__objclass__):
-        return wrap_object(output, value, source)
-    guard_identity(output, value, source)
-    return TensorDescriptorVariable(value)
-
-
-@wraps(types.MethodWrapperType)
-def wrap_accessor(output: Output, value: types.MethodWrapperType, source: Source | None) -> Variable:
-    """A variable of an accessor that the translation itself has looked up. Each look-up makes a new one."""
-    owner = value.__self__
-    of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
-        torch.Tensor, owner.__objclass__
-    )
-    if not of_tensors or not isinstance(source, ConstantSource):
-        return wrap_object(output, value, source)
-    return AccessorVariable(value)
-
-
 @wraps(types.MethodType)
 def wrap_method(output: Output, value: types.MethodType, source: Source | None) -> Variable:
     if bounds_of(value) is not None:
@@ -214,23 +181,6 @@ def wrap_method(output: Output, value: types.MethodType, source: Source | None) 
         for field in ("__func__", "__self__")
     ]
     return BoundMethodVariable(parts[0], parts[1], source)
-
-
-@wraps(functools.partial)
-def wrap_partial(output: Output, value: Any, source: Source | None) -> Variable:
-    guard_type(output, value, source)
-    parts = {
-        name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
-        for name in ("func", "args", "keywords")
-    }
-    function, positional, keywords = parts.values()
-    assert isinstance(positional, SequenceVariable)
-    assert isinstance(keywords, DictVariable)
-    keywords.guard_keys(output)
-    kwargs = {name: realize(held) for name, (_, held) in keywords.entries.items()}
-    made = PartialVariable(function, positional.realized_items(), kwargs, source)
-    made.fields = parts
-    return made
 
 
 @wraps(types.CellType)

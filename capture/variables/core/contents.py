@@ -316,10 +316,15 @@ TENSOR_STORES = {
 }
 
 WRAPPERS = {
+    "capture.variables.callables.native_method": """
+        <method_descriptor> <wrapper_descriptor>
+    """,
+    "capture.variables.callables.partial": """
+        <partial>
+    """,
     "capture.variables.callables.wrap": """
         <HookedFunction> <OpOverload> <OpOverloadPacket> <ScriptFunction> <_lru_cache_wrapper> <attrgetter>
-        <builtin_function_or_method> <cell> <function> <getset_descriptor> <itemgetter> <method-wrapper>
-        <method> <method_descriptor> <methodcaller> <partial> <wrapper_descriptor>
+        <builtin_function_or_method> <cell> <function> <itemgetter> <method> <methodcaller>
     """,
     "capture.variables.containers.wrap": """
         <OrderedDict> <Size> <defaultdict> <deque> <dict> <frozenset> <list> <mappingproxy> <range> <set>
@@ -351,6 +356,9 @@ WRAPPERS = {
     """,
     "capture.variables.tensors.numpy_rules": """
         numpy
+    """,
+    "capture.variables.tensors.tensor_descriptor": """
+        <getset_descriptor> <method-wrapper>
     """,
     "capture.variables.tensors.wrap": """
         <Parameter> <Tensor>

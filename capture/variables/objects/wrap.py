@@ -17,14 +17,13 @@ from capture.variables.containers.wrap import contents, wrap_named_tuple
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type, reads_attributes_plainly
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import make
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import guard_identity, guard_type, wraps
 from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
 from capture.variables.objects.python_module import PythonModuleVariable
-from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors.tensor_subclass import is_followed
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.kernel.errors import UnsupportedTensor
 from guards.kinds.identity import SameObjectGuard
@@ -45,7 +44,7 @@ def wrap_python_module(output: Output, value: types.ModuleType, source: Source |
 def wrap_type(output: Output, value: type, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     weak = isinstance(source, WeakrefSource)  # the guards must not keep this class alive
-    return ClassVariable(value, source if weak else ConstantSource(value))
+    return make(type, value, source if weak else ConstantSource(value))
 
 
 def wrap_enum(output: Output, value: Any, source: Source | None) -> Variable:
@@ -83,6 +82,8 @@ def with_namespace(output: Output, owner: ObjectVariable) -> Variable:
 
 
 def wrap_tensor_subclass(output: Output, value: torch.Tensor, source: Source | None) -> Variable:
+    from capture.variables.tensors.tensor_subclass import is_followed  # lazy: import time
+
     if is_followed(type(value)):
         try:
             return output.inputs.add_subclass(value, source)

@@ -32,14 +32,12 @@ from capture.variables.core.constant import ConstantVariable, fold, raise_type_e
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.iterators.iterator import IteratorVariable
-from capture.variables.iterators.rules import next_item
 from capture.variables.numbers import graph_float, late_values
 from capture.variables.numbers.arithmetic import compute, is_number
 from capture.variables.numbers.late_values import LateVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.class_dict import ClassDictVariable
 from capture.variables.objects.native_base import plain_operand
-from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.equality import (
     COMPARISONS,
@@ -261,8 +259,9 @@ def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
     if isinstance(container, CONTAINERS):
         result = container.call_method(tx, "__contains__", [item], {})
         return ConstantVariable(result.truth(tx))
-    if isinstance(container, ClassVariable):
-        own = container.dunder(tx, "__contains__", [item])
+    if container.as_class() is not None:
+        of_class: Any = container
+        own = of_class.dunder(tx, "__contains__", [item])
         if own is not None:
             return ConstantVariable(own.truth(tx))
     if container.is_constant() and item.is_constant():
@@ -272,7 +271,7 @@ def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
 
 def is_among(tx: Interpreter, iterator: Variable, item: Variable) -> Variable:
     """Whether an item of the iterator equals `item`. The iterator stops after the equal item."""
-    while (found := next_item(tx, iterator)) is not None:
+    while (found := tx.next_item(iterator)) is not None:
         tx.output.budget.count_instruction()
         if equal_or_same(tx, found, item):
             return ConstantVariable(True)

@@ -10,13 +10,19 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
+import torch
+
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.wrap import guard_identity, wraps
+from capture.variables.objects.wrap import wrap_object
 from capture.variables.tensors.tensor import TensorVariable
+from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
+    from guards.sources import Source
 
 NAMES = ("__name__", "__qualname__", "__doc__")
 
@@ -54,3 +60,25 @@ class AccessorVariable(ConstantVariable):
             return args[0].torch_attribute(tx, attribute)
         TensorVariable.set_attr(args[0], tx, attribute, args[1])
         return NONE
+
+
+@wraps(types.GetSetDescriptorType)
+def wrap_attribute_of_tensors(
+    output: Output, value: types.GetSetDescriptorType, source: Source | None
+) -> Variable:
+    if not issubclass(torch.Tensor, value.__objclass__):
+        return wrap_object(output, value, source)
+    guard_identity(output, value, source)
+    return TensorDescriptorVariable(value)
+
+
+@wraps(types.MethodWrapperType)
+def wrap_accessor(output: Output, value: types.MethodWrapperType, source: Source | None) -> Variable:
+    """A variable of an accessor that the translation itself has looked up. Each look-up makes a new one."""
+    owner = value.__self__
+    of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
+        torch.Tensor, owner.__objclass__
+    )
+    if not of_tensors or not isinstance(source, ConstantSource):
+        return wrap_object(output, value, source)
+    return AccessorVariable(value)
