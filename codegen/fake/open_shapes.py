@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 
 from codegen.fake import fake
@@ -37,19 +38,46 @@ def run_on_all_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kw
     env: SizeEnv = mode.shape_env  # type: ignore[assignment]
     if env.has_unbacked((args, kwargs)):
         return NotImplemented  # torch's rules know which answers are likely
-    env.asks_for_facts = True
-    try:
-        found = rule(args, kwargs)
-    except NotKnown:
-        return NotImplemented
-    finally:
-        env.asks_for_facts = False
-    if found is NotImplemented:
-        return NotImplemented
+    known = env.numbers.results(env._replacements_version_counter)
+    key = (func, torch.get_default_dtype(), layouts_of(args), layouts_of(tuple(kwargs.items())))
+    found = known.get(key)
+    if found is None:
+        found = in_facts(env, rule, args, kwargs)
+        if found is NotImplemented:
+            return NotImplemented
+        if (
+            next(tensors_in((found,)), None) is None
+        ):  # an argument that was written to: the next call has others
+            known[key] = found
     device = fake.common_device(mode, func, args, kwargs)
     if isinstance(found, (list, tuple)) and not isinstance(found, (Spec, View)):
         return type(found)(made(mode, one, args, device) for one in found)
     return made(mode, found, args, device)
+
+
+def in_facts(env: SizeEnv, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the rule says, as far as it needs no guard."""
+    env.asks_for_facts = True
+    try:
+        return rule(args, kwargs)
+    except NotKnown:
+        return NotImplemented
+    finally:
+        env.asks_for_facts = False
+
+
+def layouts_of(value: Any) -> Any:
+    """A key of all that a rule may look at. Equal layers have equal ones."""
+    if isinstance(value, torch.Tensor):
+        numbers = (*value.shape, *value.stride(), value.storage_offset())
+        return (value.dtype, value.dim(), value.is_conj(), *map(node_of, numbers))
+    if isinstance(value, (list, tuple)):
+        return (type(value), *map(layouts_of, value))
+    return type(value), node_of(value)
+
+
+def node_of(value: Any) -> Any:
+    return value.node if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
 def made(mode: FakeMode, found: Any, args: tuple[Any, ...], device: Any) -> Any:

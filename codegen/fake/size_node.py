@@ -37,7 +37,7 @@ class KnownNumbers:
     def __init__(self) -> None:
         self.nodes: dict[Any, SymNode] = {}
         self.answers: dict[Any, Any] = {}
-        self._results: dict[Any, SymNode] = {}
+        self._results: dict[Any, Any] = {}
         self._version = 0
 
     def node(self, made: SymNode) -> SymNode:
@@ -48,8 +48,8 @@ class KnownNumbers:
         key = made._expr, made.pytype, made._hint, made.constant, made._optimized_summation
         return self.nodes.setdefault(key, made)
 
-    def results(self, version: int) -> dict[Any, SymNode]:
-        """`version` counts what the environment has learned about symbols."""
+    def results(self, version: int) -> dict[Any, Any]:
+        """By operation and operands. `version` counts what the environment has learned about symbols."""
         if version != self._version:
             self._results.clear()
             self._version = version
@@ -105,7 +105,8 @@ def computed_once(name: str, operands: Callable[..., tuple[Any, ...]], compute: 
         known = results.get(key)
         if known is None:
             known = results[key] = env.numbers.node(compute(self, *args))
-        return known
+        result: SymNode = known
+        return result
 
     return run
 

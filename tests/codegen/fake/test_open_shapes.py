@@ -180,3 +180,31 @@ def test_a_question_that_was_guarded_before_has_an_answer():
     assert n == m
     (size,) = run_on_all_sizes(mode, aten.add.Tensor, (left, right), {}).shape
     assert str(size) == "s0"
+
+
+def test_equal_layouts_are_looked_at_once(monkeypatch):
+    mode, env = fake_mode(), new_size_env()
+    use_sizes(mode, env)
+    n = env.new_size(5, "n")
+
+    def fresh(dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        return mode.new(Spec((n, 4), (4, 1), dtype), torch.device("cpu"))
+
+    def result(func: Any, *args: Any) -> Any:
+        return run_on_all_sizes(mode, func, args, {})
+
+    kinds = [result(aten.mul.Tensor, fresh(), number).dtype for number in (1, 1.0, True, n)]
+    assert kinds == [torch.int64, torch.float32, torch.int64, torch.int64]
+    target = fresh(torch.float32)
+    assert result(aten.add_.Tensor, target, fresh()) is target
+    monkeypatch.setattr("codegen.fake.open_shapes.in_facts", None)  # runs the rules
+    first, second = (result(aten.mul.Tensor, fresh(), 1.0) for _ in range(2))
+    assert first is not second and first.untyped_storage()._cdata != second.untyped_storage()._cdata
+    monkeypatch.undo()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert result(aten.mul.Tensor, fresh(), 1.0).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    other = fresh(torch.float32)
+    assert result(aten.add_.Tensor, other, fresh()) is other
