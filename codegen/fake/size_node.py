@@ -6,8 +6,8 @@ Out: `SizeNode`s. Equal numbers of an environment are one object, so that result
     8 * s0 == 8 * s0     the product is one object, and the comparison was decided before
 
 Operators on fake tensors ask the same few questions again and again: a forward and backward of a transformer
-of four layers did 31,000 operations on symbols, of which some 700 differ. `SymNode` takes 25 us for each, with a
-look-up here it is 2 us.
+of four layers did 31,000 operations on symbols, of which some 700 differ. `SymNode` takes 25 us for each, and
+a look-up here 2 us.
 """
 
 from __future__ import annotations
