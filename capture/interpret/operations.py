@@ -35,7 +35,7 @@ from capture.variables.core.makers import constant, make
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
-from codegen.fake.fake import CPU
+from codegen.fake.dispatch import CPU
 from codegen.fake.shapes.spec import Spec
 
 if TYPE_CHECKING:

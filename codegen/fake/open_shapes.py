@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen.fake import fake
+from codegen.fake import dispatch
 from codegen.fake.fake import FakeMode, FakeTensor
 from codegen.fake.known_values import tensors_in
 from codegen.fake.open_views import VIEW_RULES, View
@@ -26,12 +26,12 @@ from codegen.fake.shapes.spec import Spec
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import NotKnown, SizeEnv
 
-aten = fake.aten
+aten = dispatch.aten
 
 
 def run_on_all_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rule = VIEW_RULES.get(func)
-    if rule is None and func not in fake.RULES:
+    if rule is None and func not in dispatch.RULES:
         rule = SHAPE_RULES.get(func)
     if rule is None or not are_plain(mode, args, kwargs):
         return NotImplemented
@@ -49,7 +49,7 @@ def run_on_all_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kw
             next(tensors_in((found,)), None) is None
         ):  # an argument that was written to: the next call has others
             known[key] = found
-    device = fake.common_device(mode, func, args, kwargs)
+    device = dispatch.common_device(mode, func, args, kwargs)
     if isinstance(found, (list, tuple)) and not isinstance(found, (Spec, View)):
         return type(found)(made(mode, one, args, device) for one in found)
     return made(mode, found, args, device)
@@ -90,7 +90,7 @@ def made(mode: FakeMode, found: Any, args: tuple[Any, ...], device: Any) -> Any:
 
 def are_plain(mode: FakeMode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the layouts of the tensors say all about them."""
-    return kwargs.get("device", fake.CPU) in fake.ON_CPU and all(
+    return kwargs.get("device", dispatch.CPU) in dispatch.ON_CPU and all(
         type(tensor) is FakeTensor and tensor.fake_mode is mode and not tensor.is_neg()
         for tensor in tensors_in((*args, *kwargs.values()))
     )

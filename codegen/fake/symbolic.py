@@ -27,8 +27,8 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 
-from codegen.fake import fake
-from codegen.fake.fake import FakeMode, SymbolicRules
+from codegen.fake import dispatch
+from codegen.fake.fake import FakeMode, FakeTensor, SymbolicRules
 from codegen.fake.open_shapes import run_on_all_sizes
 from codegen.fake.open_views import view_strides
 from codegen.fake.shapes.spec import Spec, is_dense
@@ -98,15 +98,15 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
             return view
     if func in INDEXING:
         if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1]):
-            return fake.raise_dynamic_shape(mode, func, args, kwargs)
-    elif func in fake.RULES:
-        return fake.RULES[func](mode, func, args, kwargs)
+            return dispatch.raise_dynamic_shape(mode, func, args, kwargs)
+    elif func in dispatch.RULES:
+        return dispatch.RULES[func](mode, func, args, kwargs)
     elif is_foreign(func):
-        return fake.rule_of(func)(mode, func, args, kwargs)
+        return dispatch.rule_of(func)(mode, func, args, kwargs)
     if torch.Tag.data_dependent_output in func.tags:
-        return fake.raise_data_dependent(mode, func, args, kwargs)
+        return dispatch.raise_data_dependent(mode, func, args, kwargs)
     if torch.Tag.dynamic_output_shape in func.tags and func not in INDEXING:
-        return fake.raise_dynamic_shape(mode, func, args, kwargs)
+        return dispatch.raise_dynamic_shape(mode, func, args, kwargs)
     if func in METADATA:
         return METADATA[func](args[0])
     if func is aten.expand.default:
@@ -121,13 +121,13 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
         with mode:
             return func.prim_meta_impl(*args, **kwargs)
     if any(argument.name == "device" for argument in func._schema.arguments):
-        return fake.run_with_device(mode, func, args, kwargs)
+        return dispatch.run_with_device(mode, func, args, kwargs)
     try:
         results = mode.run_meta(func, args, kwargs)
     except NotImplementedError:
         error = DataDependentOutputException if gives_numbers(func) else UnsupportedOperatorException
         raise error(func) from None
-    return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+    return dispatch.wrap_results(mode, results, dispatch.common_device(mode, func, args, kwargs))
 
 
 def gives_numbers(func: OpOverload) -> bool:
@@ -157,7 +157,7 @@ def try_present_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], k
     except NoPresentValue:
         return None
     with contextlib.suppress(*OF_OURS):
-        return fake.rule_of(func)(mode, func, *present)
+        return dispatch.rule_of(func)(mode, func, *present)
     return None
 
 
@@ -210,7 +210,7 @@ def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) ->
 
 def present_of(mode: FakeMode, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        if type(value) is not fake.FakeTensor:
+        if type(value) is not FakeTensor:
             raise NoPresentValue
         if not value._has_symbolic_sizes_strides:
             return value

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from codegen.fake.fake import META, FakeMode, FakeTensor
+from codegen.fake.dispatch import META
+from codegen.fake.fake import FakeMode, FakeTensor
 from codegen.kernel.errors import UnsupportedTensor
 
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)

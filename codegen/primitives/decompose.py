@@ -23,7 +23,8 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.fake.fake import FakeMode, device_in_c, run_rule
+from codegen.fake.dispatch import run_rule
+from codegen.fake.fake import FakeMode, device_in_c
 from codegen.kernel.fx_graph import Graph
 from codegen.primitives.references import REFERENCES
 from codegen.trace.behaviour import CONSTANTS, behaviour_of

@@ -17,7 +17,8 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.fake.fake import FakeMode, FakeTensor, device_in_c, run_rule
+from codegen.fake.dispatch import run_rule
+from codegen.fake.fake import FakeMode, FakeTensor, device_in_c
 from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.table import SHAPE_RULES

@@ -24,6 +24,7 @@ from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
 from capture.variables.objects.python_module import PythonModuleVariable
 from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors.followed_classes import is_followed
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.kernel.errors import UnsupportedTensor
 from guards.kinds.identity import SameObjectGuard
@@ -82,8 +83,6 @@ def with_namespace(output: Output, owner: ObjectVariable) -> Variable:
 
 
 def wrap_tensor_subclass(output: Output, value: torch.Tensor, source: Source | None) -> Variable:
-    from capture.variables.tensors.tensor_subclass import is_followed  # lazy: import time
-
     if is_followed(type(value)):
         try:
             return output.inputs.add_subclass(value, source)

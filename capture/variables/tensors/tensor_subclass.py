@@ -17,7 +17,6 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.named_tuple import NamedTupleVariable
@@ -29,7 +28,6 @@ from capture.variables.core.class_lookup import (
     class_value,
     is_data_descriptor,
     lookup_type,
-    plain_setattr,
 )
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
@@ -37,6 +35,7 @@ from capture.variables.core.wrap import wrap_class
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import answer_of_bool
 from capture.variables.tensors import tensor_attributes
+from capture.variables.tensors.followed_classes import is_followed
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
@@ -44,19 +43,6 @@ if TYPE_CHECKING:
     from capture.output.result_recipe import Recipe
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
-
-
-def is_followed(cls: type) -> bool:
-    """Whether the interpreter can capture tensors of the class."""
-    return (
-        lookup_type(cls, "__torch_dispatch__") is torch._C._disabled_torch_dispatch_impl
-        and not issubclass(cls, UninitializedTensorMixin)
-        and lookup_type(cls, "__getattribute__") is object.__getattribute__
-        and lookup_type(cls, "__getattr__") is MISSING
-        and lookup_type(cls, "__setattr__") in plain_setattr()
-        and lookup_type(cls, "__del__") is MISSING
-        and type(cls) in (type(torch.Tensor), type(torch.nn.Parameter))
-    )
 
 
 def of_class(value: torch.Tensor, cls: type[torch.Tensor]) -> torch.Tensor:
