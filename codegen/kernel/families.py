@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -56,12 +56,16 @@ def _module_of(cls: type) -> str:
     return module if type(module) is str else ""
 
 
+def _module_text(function: types.FunctionType) -> str:
+    return function.__module__ if type(function.__module__) is str else ""  # the program may have set it
+
+
 _module, _name = (type.__dict__[field].__get__ for field in ("__module__", "__name__"))
 NAMES: dict[type, Any] = {
     str: str,
     OpOverload: OpOverload.name,
     types.CodeType: lambda key: key.co_qualname,
-    types.FunctionType: lambda key: f"{key.__module__}.{key.__code__.co_qualname}",
+    types.FunctionType: lambda key: f"{_module_text(key)}.{key.__code__.co_qualname}",
     types.BuiltinFunctionType: lambda key: f"{key.__module__}.{key.__name__}",
     types.MethodDescriptorType: lambda key: f".{key.__name__}",
     types.WrapperDescriptorType: lambda key: f".{key.__name__}",
@@ -101,6 +105,16 @@ class Table(dict[Any, Value]):
         """
         if not self.fits or name_of(key) in self.families:
             dict.__setitem__(self, key, value)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The row that is there, or the new one. It imports nothing: families enter their rows with it."""
+        if not dict.__contains__(self, key):
+            self[key] = default
+        return dict.get(self, key, default)
+
+    def update(self, rows: Mapping[Any, Value]) -> None:  # type: ignore[override]
+        for key, value in rows.items():
+            self[key] = value
 
     def get(self, key: Any, default: Any = None) -> Any:
         try:

@@ -155,6 +155,29 @@ def test_keys_with_one_name_are_told_apart() -> None:
         table[torch.tanh]
 
 
+def test_what_the_program_put_in_the_place_of_a_key_is_not_entered() -> None:
+    def mine() -> None: ...
+
+    module = types.ModuleType("contents")
+    module.MADE_WITH, module.ROWS = release(), {"json.tool": "torch.relu"}  # type: ignore[attr-defined]
+    table: Table[Any] = Table(module, "ROWS")
+    table[mine] = 1
+    table.update({mine: 1, torch.relu: 2})
+    assert table.setdefault(mine, 1) == 1 and table.setdefault(torch.relu, 3) == 2
+    assert dict(table) == {torch.relu: 2}
+
+
+def test_a_name_of_a_function_runs_no_code_of_its_module() -> None:
+    class Loud:
+        def __format__(self, spec: str) -> str:
+            raise AssertionError
+
+    def f() -> None: ...
+
+    f.__module__ = Loud()  # type: ignore[assignment]
+    assert name_of(f).endswith("<locals>.f")
+
+
 def test_each_family_can_be_the_first() -> None:
     """Modules that import one another in a circle would depend on the order."""
     text = """
