@@ -11,8 +11,8 @@ same of the eager run; it includes everything before the first step. Break-even 
 runs have spent the same. The first step includes the setup of the program, as the eager one does that is
 taken off.
 
-The second eager run begins one rounding apart from the first. What the two of them do not agree on says
-nothing about a captured run, and is not compared.
+The second eager run goes one rounding apart from the first in each step. Where the two have parted, the
+results say nothing about a captured run, and are not compared.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One run of one program in this process.
 
 In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged or enable. A nudged
-     run is an eager one whose parameters are moved by 1e-7 of themselves ahead of the first update. TURNS are
-     two pipes, `READ,WRITE`, for a run beside another one: in front of each step, the run says through one
-     that its turn is over, and waits for the next turn at the other.
+     run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are two pipes,
+     `READ,WRITE`, for a run beside another one: in front of each step, the run says through one that its
+     turn is over, and waits for the next turn at the other.
 Out: a line of JSON: the processor time at the start and behind each step, the losses, a sum of what was
      trained, capture's counters.
 """
@@ -56,11 +56,10 @@ class Ticks:
         self.turns.next()
 
 
-def nudge_once() -> None:
-    """Moves what the first optimizer updates, ahead of its first step."""
+def nudge_each_update() -> None:
+    """Moves what an optimizer updates, as another order of additions does."""
 
     def nudge(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        hook.remove()
         state = torch.get_rng_state()
         with torch.no_grad():
             for group in optimizer.param_groups:
@@ -68,7 +67,7 @@ def nudge_once() -> None:
                     parameter.mul_(1 + NUDGE * torch.randn_like(parameter))
         torch.set_rng_state(state)
 
-    hook = register_optimizer_step_pre_hook(nudge)
+    register_optimizer_step_pre_hook(nudge)
 
 
 def counters() -> Any:
@@ -86,7 +85,7 @@ def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
     chosen = PROGRAMS[name]
     if mode in ("eager", "nudged"):
         if mode == "nudged":
-            nudge_once()
+            nudge_each_update()
         ticks = Ticks(Turns(pipes))
         trained = chosen.run(ticks, int(steps))
     else:
