@@ -93,7 +93,9 @@ def make_fake(
     mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
 ) -> FakeTensor:
     device = tensor.device
-    with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
+    # Not torch.inference_mode: where no memory is left for its exit, the traceback keeps its guard. That ends
+    # behind the guards around it, and puts back what they had set.
+    with torch._C._DisableTorchDispatch(), torch._C._InferenceMode(tensor.is_inference()), torch.no_grad():
         if layout is not None:
             meta = torch.empty_strided(*layout, dtype=tensor.dtype, device=META)
         else:

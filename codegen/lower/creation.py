@@ -146,7 +146,7 @@ def table(ctx: Any, op: Any, *numbers: Any, **options: Any) -> TensorExpr:
         return NotImplemented
     if not count:
         return fill(ctx.shape, ctx.dtype, 0)
-    with torch._C._DisableTorchDispatch(), torch.inference_mode(False):
+    with torch._C._DisableTorchDispatch(), torch._C._InferenceMode(False):
         value = op(*numbers, **{**options, "device": "cpu"})
     return copy_of(ctx.constant(value, f"{ctx.name}_table"))
 

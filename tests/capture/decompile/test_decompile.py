@@ -13,7 +13,7 @@ import torch
 
 import capture
 from capture.decompile import Decompiled, decompile
-from capture.frame import entry
+from capture.output import frame_code
 from tests.capture.cases.registry import show
 from tests.capture.decompile.recorded_runs import both
 from tests.capture.test_cases import CASES
@@ -25,14 +25,14 @@ MOST_RUNS = 24
 def rewritten(monkeypatch: pytest.MonkeyPatch) -> list[tuple[types.CodeType, Decompiled]]:
     """Fills with each new code object and its text."""
     found: list[tuple[types.CodeType, Decompiled]] = []
-    assemble = entry.frame_code.assemble
+    assemble = frame_code.assemble
 
-    def watched(frame_code: Any, graph: Any, inputs: Any) -> types.CodeType:
-        code = assemble(frame_code, graph, inputs)
-        found.append((code, decompile(code, [source.text for source in frame_code.slots], graph)))
+    def watched(written: Any, graph: Any, inputs: Any) -> types.CodeType:
+        code = assemble(written, graph, inputs)
+        found.append((code, decompile(code, [source.text for source in written.slots], graph)))
         return code
 
-    monkeypatch.setattr(entry.frame_code, "assemble", watched)
+    monkeypatch.setattr(frame_code, "assemble", watched)
     return found
 
 
