@@ -11,22 +11,22 @@ same of the eager run; it includes everything before the first step. Break-even 
 runs have spent the same. The first step includes the setup of the program, as the eager one does that is
 taken off.
 
-The second eager run goes one rounding apart from the first in each step. Where the two have parted, the
-results say nothing about a captured run, and are not compared.
+Where results differ, another eager run shows whether that means anything: in each step it goes one rounding
+apart. Where two eager runs have parted, the results of a captured one are not compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ from rich.table import Table
 
 from benchmarks.measure import console, geometric_mean, pretty
 from benchmarks.programs.all_programs import PROGRAMS
+from benchmarks.programs.turns import Failed, in_turns
 
 SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twice the noise on
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
@@ -50,6 +51,11 @@ class Run:
     def steps(self) -> list[float]:
         times = self.found["times"]
         return [after - before for before, after in itertools.pairwise(times)]
+
+    @property
+    def results(self) -> list[float]:
+        """The losses, and sums of what was trained."""
+        return [*self.found["losses"], *self.found["trained"]]
 
     @property
     def second_half(self) -> list[float]:
@@ -71,6 +77,7 @@ class Result:
     name: str
     eager: Run
     captured: Run
+    differs: str  # where its results are others
 
     @property
     def ratio(self) -> float:
@@ -105,89 +112,44 @@ class Result:
         return by_step[-1] - by_step[min(4, len(by_step) - 1)]
 
 
-def differs(captured: Run, eager: Run, nudged: Run) -> str:
-    """Where the results differ, up to the place where the two eager runs part; empty: nowhere."""
-    for key in ("losses", "trained"):
-        for place, numbers in enumerate(zip(captured.found[key], eager.found[key], nudged.found[key])):
-            ours, theirs, moved = numbers
-            if not near(theirs, moved, DRIFT):
-                return ""
-            if not near(ours, theirs, TOLERANCE):
-                return f"{key}[{place}]: {ours:.6g}, eager {theirs:.6g}"
-    return ""
+def differs(captured: Run, eager: Run, nudged: Callable[[], Run]) -> str:
+    """The first result that differs, unless the two eager runs have parted before; empty: none."""
+    place = parting(captured, eager, TOLERANCE)
+    if place is None:
+        return ""
+    parted = parting(nudged(), eager, DRIFT)
+    if parted is not None and parted <= place:
+        return ""
+    return f"result {place}: {captured.results[place]:.6g}, eager {eager.results[place]:.6g}"
 
 
-def near(one: float, other: float, tolerance: float) -> bool:
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+def parting(one: Run, other: Run, tolerance: float) -> int | None:
+    pairs = enumerate(zip(one.results, other.results, strict=True))
+    return next(
+        (place for place, (a, b) in pairs if not math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)),
+        None,
+    )
 
 
-class Failed(Exception):
-    """A run of a program ended with an error."""
-
-
-@dataclass
-class Started:
-    """A run that waits for its first turn. The parent keeps these ends of its pipes."""
-
-    what: str
-    process: subprocess.Popen[str]
-    give: int
-    over: int
-
-    @classmethod
-    def of(cls, name: str, mode: str, steps: int, store: str) -> Started:
-        their_turn, give = os.pipe()
-        over, their_end = os.pipe()
-        command = [sys.executable, "-m", "benchmarks.programs.child", name, mode, str(steps)]
-        process = subprocess.Popen(
-            [*command, f"{their_turn},{their_end}"],
-            env={**os.environ, "CAPTURE_CACHE_DIR": store, "OMP_NUM_THREADS": "1"},
-            pass_fds=(their_turn, their_end),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        os.close(their_turn)
-        os.close(their_end)
-        started = cls(f"{name} ({mode})", process, give, over)
-        os.read(over, 1)
-        return started
-
-    def takes_a_turn(self) -> bool:
-        """Whether it will take another one."""
-        try:
-            os.write(self.give, b".")
-        except BrokenPipeError:
-            return False
-        return os.read(self.over, 1) != b""
-
-    def ended(self) -> Run:
-        written, _ = self.process.communicate()
-        os.close(self.give)
-        os.close(self.over)
-        if self.process.returncode != 0:
-            raise Failed(f"{self.what} failed with {self.process.returncode}:\n{written[-4000:]}")
-        *text, found = written.splitlines()
-        if text:
-            console.print(f"{self.what} wrote: {' '.join(text)[-600:]}", style="dim", markup=False)
-        return Run(json.loads(found))
-
-
-def in_turns(started: Sequence[Started]) -> list[Run]:
-    running = list(started)
-    while running:
-        running = [one for one in running if one.takes_a_turn()]
-    return [one.ended() for one in started]
+def run(name: str, modes: Sequence[str], steps: int, store: str) -> list[Run]:
+    """Runs of one program, in turns."""
+    program = [sys.executable, "-m", "benchmarks.programs.child", name]
+    environment = {**os.environ, "CAPTURE_CACHE_DIR": store, "OMP_NUM_THREADS": "1"}
+    found = in_turns([[*program, mode, str(steps)] for mode in modes], environment)
+    for mode, (_, errors) in zip(modes, found):
+        if errors.strip():
+            console.print(f"{name} ({mode}) wrote: {errors.strip()[-600:]}", style="dim", markup=False)
+    return [Run(json.loads(written.splitlines()[-1])) for written, _ in found]
 
 
 def measure(name: str, steps: int) -> tuple[Result, Result]:
     """With an empty store, and with the store that this has filled."""
     with tempfile.TemporaryDirectory() as store:
-        pairs = [
-            in_turns([Started.of(name, mode, steps, store) for mode in (eager, "enable")])
-            for eager in ("eager", "nudged")
-        ]
-    cold, warm = (Result(name, *pair) for pair in pairs)
+        nudged = functools.cache(lambda: run(name, ["nudged"], steps, store)[0])
+        pairs = [run(name, ["eager", "enable"], steps, store) for _ in range(2)]
+        cold, warm = (
+            Result(name, eager, captured, differs(captured, eager, nudged)) for eager, captured in pairs
+        )
     return cold, warm
 
 
@@ -206,13 +168,8 @@ def row(cold: Result, warm: Result) -> list[str]:
         str(found["graphs"]),
         str(found["breaks"]),
         f"{found['recompiles_by_step'][-1]} ({cold.late_recompiles})",
-        different(cold, warm),
+        cold.differs or warm.differs,
     ]
-
-
-def different(cold: Result, warm: Result) -> str:
-    """The results of both captured runs beside those of both eager ones."""
-    return next(filter(None, (differs(one.captured, cold.eager, warm.eager) for one in (cold, warm))), "")
 
 
 HEADINGS = (
@@ -241,7 +198,7 @@ def summary(results: list[tuple[Result, Result]]) -> str:
     ]
     idle = [pair[0].name for pair in results if not any(one.captured.found["graphs"] for one in pair)]
     cold, warm = zip(*[pair for pair in results if pair[0].name not in idle] or results)
-    wrong = [pair[0].name for pair in results if different(*pair)]
+    wrong = [pair[0].name for pair in results if any(one.differs for one in pair)]
     return (
         f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
         f"no graph, so nothing to pay back (not in the next two lines): {listed(idle)}\n"

@@ -1,9 +1,8 @@
 """One run of one program in this process.
 
 In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged or enable. A nudged
-     run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are two pipes,
-     `READ,WRITE`, for a run beside another one: in front of each step, the run says through one that its
-     turn is over, and waits for the next turn at the other.
+     run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are the pipes
+     of `turns.py`.
 Out: a line of JSON: the processor time at the start and behind each step, the losses, a sum of what was
      trained, capture's counters.
 """
@@ -11,7 +10,6 @@ Out: a line of JSON: the processor time at the start and behind each step, the l
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections import defaultdict
@@ -22,21 +20,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmarks.measure import pin
 from benchmarks.programs.all_programs import PROGRAMS
+from benchmarks.programs.turns import Turns
 
 NUDGE = 1e-7  # one rounding of float32
-
-
-class Turns:
-    """Runs that take turns have the same neighbours, and see the same changes of the processor's speed."""
-
-    def __init__(self, pipes: str) -> None:
-        self.pipes = [int(pipe) for pipe in pipes.split(",")] if pipes else None
-
-    def next(self) -> None:
-        if self.pipes is not None:
-            their_turn, our_end = self.pipes
-            os.write(our_end, b".")
-            os.read(their_turn, 1)
 
 
 class Ticks:
