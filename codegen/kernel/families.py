@@ -7,14 +7,15 @@ Out: `Table`, a dict. A look-up first imports the families that have a key of th
     LOWERINGS.get(aten.gelu.default)    imports codegen.lower.activation, which enters `gelu`
     LOWERINGS.get(aten.mm.default)      None; nothing is imported
 
-A name is no more than a hint where to look: keys may share one, and the key itself decides. Another release
-of torch may have other names. With another one than the contents were made with, the first look-up imports
-all families. All of numpy has one name, and `numpy.random` has another.
+A name is no more than a hint where to look: keys may share one, and the key itself decides. Other releases
+of torch and Python may have other names. With others than the contents were made with, the first look-up
+imports all families. All of numpy has one name, and `numpy.random` has another.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -26,8 +27,9 @@ Value = TypeVar("Value")
 
 
 def release() -> str:
-    """The release of torch on which the names of keys depend."""
-    return "torch " + ".".join(torch.__version__.split(".")[:2])
+    """The releases of torch and Python on which the names of keys depend."""
+    of_torch = ".".join(torch.__version__.split(".")[:2])
+    return f"torch {of_torch}, Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
 def name_of(key: Any) -> str:

@@ -16,8 +16,9 @@
 
 #include "frame/other_tracers.h"
 
-#include "frame/code_entries.h"
 #include "frame/c_stack.h"
+#include "frame/code_entries.h"
+#include "frame/cold_frame.h"
 #include "frame/continuation.h"
 #include "frame/entry.h"
 #include "frame/frame.h"
@@ -241,7 +242,7 @@ static PyObject *look_up_and_run(PyThreadState *tstate, InterpreterFrame *frame,
         return eval_default(tstate, frame, 0);
     }
     look_up_missed(code_state, hook->capture_ns - before);
-    return patience_run_cold(tstate, frame, hook, code_state);
+    return cold_frame_run(tstate, frame, hook, code_state);
 }
 
 /* Shows the arguments of the frame to the Patience. 0, or -1 with an exception. */
@@ -267,7 +268,7 @@ static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thread
     if (glance != NULL && glance_at(glance, state->code, frame, hook) < 0) {
         return NULL;
     }
-    return patience_run_cold(tstate, frame, hook, state);
+    return cold_frame_run(tstate, frame, hook, state);
 }
 
 /* The rest of a frame is captured with its beginning, up to so many times of what this was to cost. */

@@ -15,7 +15,7 @@ static inline int is_patience(PyObject *callback)
     return Py_IS_TYPE(callback, &Patience_Type);
 }
 
-/* 1: the callback has to be asked about the frame that is to begin. 0: Python runs it (`patience_run_cold`).
+/* 1: the callback has to be asked about the frame that is to begin. 0: Python runs it (`cold_frame_run`).
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
@@ -28,15 +28,14 @@ long long patience_estimate(PyObject *patience, const CodeState *state);
 /* What Python has to spend in frames of the code before one is captured. */
 long long patience_price(PyObject *patience, const CodeState *state);
 
+/* Python has worked for so long in frames that wait. */
+void patience_python_worked(long long ns);
+
 /* A capture of the code has cost `paid`. */
 void patience_paid(CodeState *state, long long expected, long long paid);
 
 /* An entry on trial has run for `ns`. 0, or -1 with an exception. */
 int patience_try(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
-
-/* Runs the frame in the default evaluator and counts its time and work. */
-PyObject *patience_run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
-                            CodeState *state);
 
 int init_patience(PyObject *module);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MADE_WITH = "torch 2.13"
+MADE_WITH = "torch 2.13, Python 3.11"
 
 HANDLERS = {
     "capture.interpret.opcodes.attributes": """

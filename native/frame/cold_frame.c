@@ -1,0 +1,131 @@
+/* Python runs a frame that waits for its capture: its time and its code units are counted.
+ *
+ * In:  a frame that a Patience does not capture now.
+ * Out: its result. What it took counts for its code, what is below it for the frames around it; what entries
+ * and captures below it took does not.
+ *
+ *     it imports a module                              ->  that happens once, and counts for no frame
+ *     a frame around keeps it and its callees back     ->  it counts for that frame
+ *     its result has a gradient                        ->  it counts with the backward behind it */
+
+#include "frame/cold_frame.h"
+
+#include "frame/patience.h"
+#include "frame/worked_time.h"
+#include "tensors/tensor_access.h"
+
+/* The time of a forward and its backward, in forwards. */
+enum { FORWARD_AND_BACKWARD = 3 };
+
+static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
+{
+    if (kind == KIND_FORWARD || kind == KIND_ONCE || outside == BLOCKS_LOOPS_TOO) {
+        return BLOCKS_LOOPS_TOO;
+    }
+    return kind == KIND_LOOP || kind == KIND_LEFT ? BLOCKS_NOTHING : BLOCKS_CALLEES;
+}
+
+static int requires_grad(PyObject *value)
+{
+    return tensor_check_exact(value) && tensor_requires_grad(value);
+}
+
+/* Whether the value is a tensor with a gradient, or a tuple, list or dict that holds one. */
+static int has_gradient(PyObject *value)
+{
+    PyObject *key, *item;
+    Py_ssize_t place = 0;
+    if (PyDict_Check(value)) {
+        while (PyDict_Next(value, &place, &key, &item)) {
+            if (requires_grad(item)) {
+                return 1;
+            }
+        }
+        return 0;
+    }
+    if (!PyTuple_Check(value) && !PyList_Check(value)) {
+        return requires_grad(value);
+    }
+    for (; place < Py_SIZE(value); place++) {
+        if (requires_grad(PyTuple_Check(value) ? PyTuple_GET_ITEM(value, place)
+                                               : PyList_GET_ITEM(value, place))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a backward may follow that the time of the frame does not have. `backwards`: before the frame. */
+static int waits_for_backward(const ThreadHook *hook, unsigned long long backwards, PyObject *value)
+{
+    return hook->backwards > 0 && hook->backwards == backwards && value != NULL && tensor_access_ready()
+           && has_gradient(value);
+}
+
+/* An import happens once. What it takes is no work of the frames around it. */
+static PyObject *run_import(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    const enum Blocking outside = hook->blocking;
+    const long long away = hook->away_ns, started = worked_ns();
+    hook->blocking = BLOCKS_EVERYTHING;
+    PyObject *value = eval_default(tstate, frame, 0);
+    hook->blocking = outside;
+    hook->away_ns = away + worked_ns() - started;
+    return value;
+}
+
+/* A frame around it keeps it back, and its callees, too: what all of them take counts for that frame. Most
+ * frames of a cold program are of this sort, so they read no clock. */
+static int is_kept_back(const ThreadHook *hook, enum CodeKind kind)
+{
+    return hook->blocking != BLOCKS_NOTHING && blocking_inside(hook->blocking, kind) != BLOCKS_NOTHING;
+}
+
+static PyObject *run_kept_back(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                               enum CodeKind kind)
+{
+    const enum Blocking outside = hook->blocking;
+    hook->blocking = blocking_inside(outside, kind);
+    hook->units += (unsigned long long)Py_SIZE(frame_code(frame));
+    PyObject *value = eval_default(tstate, frame, 0);
+    hook->blocking = outside;
+    return value;
+}
+
+PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
+{
+    if (state->cold.kind == KIND_IMPORT) {
+        return run_import(tstate, frame, hook);
+    }
+    if (is_kept_back(hook, state->cold.kind)) {
+        return run_kept_back(tstate, frame, hook, state->cold.kind);
+    }
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
+    const enum Blocking outside = hook->blocking;
+    hook->blocking = blocking_inside(outside, state->cold.kind);
+    const unsigned long long units = hook->units;
+    const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
+    const unsigned long long backwards = hook->backwards;
+    hook->units += (unsigned long long)Py_SIZE(code);
+    hook->cold_frames++;
+    const long long started = worked_ns();
+    PyObject *value = eval_default(tstate, frame, 0);
+    const long long elapsed = worked_ns() - started;
+    hook->cold_frames--;
+    hook->blocking = outside;
+    ColdRuns *cold = &state->cold;
+    const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
+    const long long counted = forwards * (elapsed - (hook->away_ns - away));
+    cold->ns += counted;
+    patience_python_worked(counted - (hook->cold_ns - below)); /* the callees have counted themselves */
+    hook->cold_ns = below + counted;
+    cold->units += (long long)(hook->units - units);
+    if (cold->runs == 0) {
+        cold->first_ns = cold->ns;
+    }
+    if (cold->runs++ > 0) {
+        timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
+    }
+    Py_DECREF(code);
+    return value;
+}
