@@ -82,6 +82,8 @@ class Converter:
         if why is not None:
             if not torch_compile_marks.is_wrapper(frame.function):
                 _capture.skip_code(frame.code)
+            if patience.is_backward(frame.code) and patience.has_to_pay():
+                self._see_gradients(frame)
             return None
         if frame_filter.why_not_now() is not None:
             return None
@@ -108,6 +110,15 @@ class Converter:
         """See a frame that Python runs because it is not worth a capture yet. The program sees no failure."""
         try:
             glances.note(self.history, frame, self.settings.dynamic_sizes)
+        except Exception as error:
+            give_up(frame, error, self.settings)
+
+    def _see_gradients(self, frame: Any) -> None:
+        """The program trains: the time of a frame whose result has a gradient counts with its backward. Also
+        before the first capture, native code has to know which tensors have one.
+        """
+        try:
+            stored_entries.restore_layout(self.settings)
         except Exception as error:
             give_up(frame, error, self.settings)
 

@@ -40,7 +40,7 @@ from capture.stored.entries import (
     to_data,
 )
 from capture.stored.objects import TENSORS, Changed, Ways, is_found_by_identity
-from capture.stored.store import Shelf, shelf_of
+from capture.stored.store import Shelf, shelf_of, store_of
 from capture.variables.core.granted import Granted
 from codegen.stored import layout_of_tensors
 from codegen.stored.compile_graph import captured_data, key_of
@@ -76,7 +76,7 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
     if shelf is None:
         return None
     started = time.perf_counter()
-    layout_of_tensors.restore(shelf.store, versions())
+    restore_layout(settings)
     for data in shelf.content["entries"]:
         found = _found(data, frame, settings, shelf)
         if found is not None:
@@ -85,6 +85,15 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
     observe.tell("store", kind="frame", found=False)
     _learn(seen, shelf)
     return None
+
+
+def restore_layout(settings: CaptureSettings) -> None:
+    """From now on, native code knows where tensors have their properties."""
+    store = store_of(settings)
+    if store is None:
+        _capture.calibrate()
+    else:
+        layout_of_tensors.restore(store, versions())
 
 
 def _tell(frame: Any, data: Any, seconds: float) -> None:

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 #: What it costs to interpret a code unit and to compile what comes of it. Measured on the captures of
-#: `benchmarks/programs` without a store: 10 to 25 us for a unit of a model, 45 to 60 us for a unit of an
-#: optimizer, whose code loops over the parameters. Each capture costs some 25 ms more, the first one of a
-#: process some 80 ms. What a process measures itself corrects this estimate.
+#: `benchmarks/programs` without a store: 6 to 12 us for a unit of a model, 9 to 25 us for a unit of an
+#: optimizer, whose code loops over the parameters. Each capture costs some 20 ms more, the first one of a
+#: process some 90 ms. What a process measures itself corrects this estimate.
 #:
 #: Who captures after a share `s` of the cost `C`, and gains `g` of each step, is even after `s * C + C / g`
 #: of Python. With g = 0.5: 2.1 C for s = 0.1, 3 C for s = 1. A program that ends just behind the capture has
 #: then taken 11 times the time of Python for s = 0.1, and twice for s = 1. So the share is 1.
-UNIT_NS = 15_000
+UNIT_NS = 10_000
 #: What each capture costs, whatever the code.
 LEAST_NS = 20_000_000
 #: What the first one costs beside: it imports the compiler. Measured in `vae` and `nanogpt`.
@@ -88,7 +88,7 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
     if code.co_filename == IMPORTS:
         return Kind.IMPORT
-    if any(code is backward for backward in BACKWARDS):
+    if is_backward(code):
         return Kind.BACKWARD
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
@@ -103,6 +103,11 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     if code.co_name == "forward":
         return Kind.FORWARD
     return Kind.LOOP if has_loop(code) else Kind.STRAIGHT
+
+
+def is_backward(code: CodeType) -> bool:
+    """Whether it is the code of a function that computes gradients."""
+    return any(code is backward for backward in BACKWARDS)
 
 
 def has_loop(code: CodeType) -> bool:

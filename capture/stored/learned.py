@@ -34,7 +34,7 @@ from cache.code_table import CodeTable
 from capture.backends.llvm import kernel_store
 from capture.policy.patience import Kind
 from capture.report import log
-from capture.stored.store import is_used, program_file, settings_digest
+from capture.stored.store import is_used, program_file, settings_digest, store_of
 from codegen.stored.state import versions
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Learned:
 
     def is_kept(self) -> bool:
         """Whether the next run of the program has what this one captures."""
-        return is_used(self._settings) and kernel_store() is not None
+        return store_of(self._settings) is not None
 
     def forget(self) -> None:
         """The next question reads the file again."""
@@ -145,7 +145,7 @@ class Learned:
         self._names = rows.names()
 
     def _put(self, rows: _Rows) -> None:
-        store = kernel_store() if is_used(self._settings) else None
+        store = store_of(self._settings)
         if store is not None:
             self._take(rows)
             store.put(self._parts(), json.dumps(rows.as_data()).encode(), KIND)
@@ -160,7 +160,7 @@ class Learned:
         )
 
     def _read(self) -> _Rows:
-        store = kernel_store() if is_used(self._settings) else None
+        store = store_of(self._settings)
         data = None if store is None else store.get(self._parts(), KIND)
         if data is None:
             return _Rows()

@@ -123,9 +123,14 @@ def program_file() -> str:
     return os.path.abspath(file) if isinstance(file, str) else ""
 
 
+def store_of(settings: CaptureSettings) -> Any:
+    """None where nothing is stored."""
+    return kernel_store() if is_used(settings) else None
+
+
 def shelf_of(code: CodeType, settings: CaptureSettings) -> Shelf | None:
     """None where there is no store, or where the code has no digest."""
-    store = kernel_store() if is_used(settings) else None
+    store = store_of(settings)
     if store is None:
         return None
     try:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
+import subprocess
+import sys
 import types
 
 import _capture
@@ -167,6 +170,34 @@ def test_kinds():
     assert kind(Model.__init__.__code__) is Kind.NEVER
     assert kind(torch.nn.Module._call_impl.__code__) is Kind.ASK
     assert kind(importlib._bootstrap._find_and_load.__code__) is Kind.IMPORT
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_gradients_of_results_are_seen_before_the_first_capture(stored, tmp_path):
+    """The time of the backward counts for the forward, also while nothing is captured yet."""
+    program = f"""
+import _capture, torch, capture
+from capture.report.counters import counters
+capture.config.when = "hot"
+capture.config.store_entries = {stored}
+weight = torch.ones(3, requires_grad=True)
+def step():
+    return weight.sum()
+assert not _capture.is_calibrated()
+with capture.enable():
+    step()
+    assert not _capture.is_calibrated()
+    step().backward()
+print(_capture.is_calibrated(), counters["frames"]["captured"])
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "CAPTURE_CACHE_DIR": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.split() == ["True", "0"] and not found.stderr
 
 
 def test_the_setting_is_checked():
