@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import traceback
-import types
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -42,6 +41,7 @@ from codegen.fake import own_rules  # noqa: F401 (enters its rules)
 from codegen.fake.dispatch import META, rule_of
 from codegen.fake.known_values import can_be_known, remember_values
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
+from codegen.fake.rules_of_torch import prepare_rules_of_torch
 from codegen.fake.shapes.spec import Spec
 
 __all__ = ["FakeMode", "FakeTensor", "fake_mode"]
@@ -201,7 +201,7 @@ def draws(func: OpOverload) -> bool:
 
 def fake_mode() -> FakeMode:
     """A new mode. Enter it (`with mode:`) to call torch operators that make tensors."""
-    keep_dynamo_out()
+    prepare_rules_of_torch()
     return FakeMode()
 
 
@@ -215,39 +215,3 @@ def mode_of_a_trace() -> Iterator[FakeMode]:
         yield mode
     finally:
         mode.forget_tensors()
-
-
-WRAPPED = ("fn", "f", "prim")  # what torch's decorators call the function that they wrap
-
-
-@functools.cache
-def keep_dynamo_out() -> None:
-    """Marks torch's functions so that they do not import `torch._dynamo`.
-
-    Many of torch's Python reference kernels (the meta kernels of most operators) are wrapped by
-    `torch._disable_dynamo`. It imports `torch._dynamo` at the first call, unless the function already carries
-    its wrapped form. So each function gets itself as this form.
-    """
-    marker = torch._compile._disable_dynamo(lambda: None).__code__
-    seen: set[int] = set()
-    pending: list[Any] = [*torch._decomp.decomposition_table.values(), *torch._decomp.meta_table.values()]
-    for module in (
-        torch._refs,
-        torch._refs.nn.functional,
-        torch._refs.special,
-        torch._refs.linalg,
-        torch._refs.fft,
-    ):
-        pending.extend(vars(module).values())
-    while pending:
-        function = pending.pop()
-        if not isinstance(function, types.FunctionType) or id(function) in seen:
-            continue
-        seen.add(id(function))
-        if function.__closure__ is None:
-            continue
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__):
-            if name in WRAPPED:
-                pending.append(cell.cell_contents)
-                if function.__code__ is marker and name == "fn":
-                    vars(cell.cell_contents).setdefault("__dynamo_disable", cell.cell_contents)

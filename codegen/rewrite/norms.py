@@ -9,9 +9,8 @@ Out: reductions and elementwise operators, as in torch's rules.
                          (x - mean) * rsqrt(var + eps) * weight + bias;
                          running = momentum * new + (1 - momentum) * running
 
-torch's own rules (`torch._decomp`) import sympy (0.4 s at the first compilation), and take 4 ms for each
-batch norm; some nets have a hundred of them. torch's rules stay in use for tensors of several dtypes, and for
-batch norms with symbolic sizes.
+torch's own rules (`torch._decomp`) take 4 ms for each batch norm; some nets have a hundred of them. torch's
+rules stay in use for tensors of several dtypes, and for batch norms with symbolic sizes.
 
 group_norm(x) where the channels lie side by side in memory (channels_last):
 

@@ -34,10 +34,8 @@ def bmm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return product(args[0], args[1], 3)
 
 
-def with_bias(args: tuple[Any, ...], rank: int) -> Any:
-    bias, left, right = args[:3]
-    spec = product(left, right, rank)
-    if spec is NotImplemented or bias.dtype is not left.dtype or bias.dim() > rank:
+def with_bias(bias: torch.Tensor, spec: Any) -> Any:
+    if spec is NotImplemented or bias.dtype is not spec.dtype or bias.dim() > len(spec.shape):
         return NotImplemented
     fits = all(size in (1, other) for size, other in zip(reversed(bias.shape), reversed(spec.shape)))
     return spec if fits else NotImplemented
@@ -45,12 +43,12 @@ def with_bias(args: tuple[Any, ...], rank: int) -> Any:
 
 @shape_rule("addmm")
 def addmm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return with_bias(args, 2)
+    return with_bias(args[0], product(args[1], args[2], 2))
 
 
 @shape_rule("baddbmm")
 def baddbmm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return with_bias(args, 3)
+    return with_bias(args[0], product(args[1], args[2], 3))
 
 
 @shape_rule("mv")
@@ -63,6 +61,11 @@ def mv(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         and matrix.dtype is vector.dtype
     )
     return contiguous((matrix.shape[0],), matrix.dtype) if fits else NotImplemented
+
+
+@shape_rule("addmv")
+def addmv(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return with_bias(args[0], mv(args[1:3], kwargs))
 
 
 @shape_rule("dot")

@@ -180,6 +180,23 @@ def binary_cross_entropy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if unusual or not reduction else contiguous((), tensor.dtype)
 
 
+@shape_rule("binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    defaults: tuple[Any, ...] = (None, None, 1)
+    tensor, target, weight, pos_weight, reduction = (*args, *defaults[len(args) - 2 :])
+    unusual = kwargs or weight is not None or pos_weight is not None
+    return NotImplemented if unusual else reduced_loss((tensor, target, reduction), {})
+
+
+@shape_rule("smooth_l1_loss", "huber_loss", "soft_margin_loss")
+def reduced_loss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, target, reduction = (*args, 1)[:3]
+    unusual = kwargs or tensor.shape != target.shape or tensor.dtype is not target.dtype
+    if unusual or not reduction or not tensor.is_floating_point():
+        return NotImplemented
+    return contiguous((), tensor.dtype)
+
+
 @shape_rule("binary_cross_entropy_backward")
 def like_the_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return like(args[1]) if args[1].dtype is args[0].dtype else NotImplemented

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from codegen.fake.fake import fake_mode
 from codegen.fake.twins import to_fake
@@ -60,6 +61,17 @@ def norms(x: Any) -> Any:
     return [norm(x), norm(x, 1, -1), norm(x, float("inf"), (0, 1), True), norm(x, dtype=torch.float64)]
 
 
+def losses(x: torch.Tensor, y: torch.Tensor) -> list[Any]:
+    functions = (F.smooth_l1_loss, F.huber_loss, F.soft_margin_loss)
+    return [f(x, y, reduction=r) for f in functions for r in ("none", "mean", "sum")]
+
+
+def logits(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor) -> list[Any]:
+    loss = F.binary_cross_entropy_with_logits
+    plain = [loss(x, y, reduction=r) for r in ("none", "mean", "sum")]
+    return [*plain, loss(x, y, weight, reduction="none"), loss(x, y, pos_weight=weight)]
+
+
 Case = tuple[Callable[..., Any], list[Any]]
 SAME: dict[str, Case] = {
     "attention": (attend, of_shapes((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8))),
@@ -100,6 +112,14 @@ SAME: dict[str, Case] = {
         lambda x: aten.binary_cross_entropy(x, x, None, 0),
         [inside_out(2, 3, 4)],
     ),
+    "cross entropy of logits": (logits, of_shapes((2, 3), (2, 3), (3,))),
+    "losses": (losses, of_shapes((2, 3), (2, 3))),
+    "losses of bfloat16": (losses, of_shapes((2, 3), (2, 3), dtype=torch.bfloat16)),
+    "losses across": (losses, [inside_out(2, 3, 4), *of_shapes((2, 3, 4))]),
+    "a matrix times a vector": (
+        lambda x, y, b: [aten.addmv(b, x, y), aten.addmv(b[:1], x, y), aten.addmv(b[0], x, y, alpha=2)],
+        of_shapes((2, 3), (3,), (2,)),
+    ),
     "random integers": (lambda: [torch.randint(5, (2, 3)), torch.randint(1, 5, (), dtype=torch.int32)], []),
     "draws": (lambda x: [torch.multinomial(x, 2), torch.multinomial(x[0], 9, True)], of_shapes((2, 3))),
 }
@@ -117,6 +137,12 @@ def test_results_are_laid_out_as_in_eager(name: str) -> None:
 
 REFUSED: dict[str, Case] = {
     "a norm over a missing dim": (lambda x: torch.linalg.vector_norm(x, 2, 3), of_shapes((2, 3))),
+    "losses of two shapes": (lambda x, y: aten.soft_margin_loss(x, y), of_shapes((2, 3), (4,))),
+    "logits of two shapes": (
+        lambda x, y: aten.binary_cross_entropy_with_logits(x, y),
+        of_shapes((2, 3), (4,)),
+    ),
+    "a bias of another length": (torch.addmv, of_shapes((3,), (2, 3), (3,))),
     "a norm of integers": (lambda x: torch.linalg.vector_norm(x.long()), of_shapes((2, 3))),
     "groups that do not divide": (group_norm, of_shapes((2, 5, 4), (5,))),
     "weights of another size": (group_norm, of_shapes((2, 6, 4), (4,))),
