@@ -21,6 +21,7 @@ from codegen.kernel.index_algebra import Index, Ranges, to_expr
 from codegen.kernel.ir import DTYPES
 from codegen.kernel.ops import IR_DTYPES, TORCH_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
+from codegen.lower.alike_parts import NO_PARTS, alike_parts
 from codegen.lower.attention import without_repeats
 from codegen.lower.nodes import (
     all_known,
@@ -73,6 +74,7 @@ class Lowering:
         self.name = ""
         self.users: list[fx.Node] = []  # of the current node
         self.parts = SumsOfParts()
+        self.alike = NO_PARTS
 
     # --- for lowering functions
 
@@ -98,7 +100,7 @@ class Lowering:
         self, hint: str, kind: str, dtype: torch.dtype, shape: Shape, strides: tuple[Index, ...]
     ) -> Stored:
         """A new buffer of this layout, and the definition that reads it."""
-        name = self._unique(hint)
+        name = self.unique(hint)
         exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
         self.program.buffers[name] = BufferInfo(name, kind, dtype, *exprs, to_expr(0))
         return Stored(shape, IR_DTYPES[dtype], name, strides)
@@ -135,8 +137,10 @@ class Lowering:
 
     def run(self, graph: fx.Graph) -> None:
         self.parts = sums_of_parts(graph)
+        if self.wishes.twins and not self.ordered.versions:
+            self.alike = alike_parts(graph, self.parts)
         for node in graph.nodes:
-            if node in self.parts.skipped:
+            if node in self.parts.skipped or node in self.alike.skipped:
                 continue
             self.name, self.val, self.users = node.name, node.meta.get("val"), list(node.users)
             self.operands = node.all_input_nodes
@@ -217,7 +221,7 @@ class Lowering:
         """
         strided = val.layout == torch.strided
         shape = sizes_of(val)
-        name = self._unique(hint)
+        name = self.unique(hint)
         strides = strides_of(val) if strided else ix.row_major(shape)
         exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
         self.program.buffers[name] = BufferInfo(name, kind, val.dtype, *exprs, to_expr(0))
@@ -373,14 +377,14 @@ class Lowering:
 
         The reason is that in eager a view is never the base itself.
         """
-        name = self._unique(hint)
+        name = self.unique(hint)
         self.program.buffers[name] = BufferInfo(
             name, "output", info.dtype, info.shape, info.strides, to_expr(0)
         )
         self.steps.append(ViewStep(name, info.name, info.shape, info.strides, to_expr(0)))
         return name
 
-    def _unique(self, hint: str) -> str:
+    def unique(self, hint: str) -> str:
         name, number = hint, 1
         while name in self.program.buffers:
             name, number = f"{hint}_{number}", number + 1

@@ -78,13 +78,15 @@ class Wishes:
     """What earlier attempts at the same graph found out.
 
     `refused`, `wanted`: inputs whose writes have no order, or need one. `stored`: definitions, by their place
-    among all, that have to be in memory. `apart`: these have kernels of their own.
+    among all, that have to be in memory. `apart`: these have kernels of their own. `twins`:
+    alike parts of the graph can be lowered once (`codegen.lower.alike_parts`).
     """
 
     refused: set[str] = field(default_factory=set)
     wanted: set[str] = field(default_factory=set)
     stored: frozenset[int] = frozenset()
     apart: bool = False
+    twins: bool = True
 
     def store_nothing(self) -> None:
         """The definitions are others than before, so their places mean nothing."""

@@ -18,6 +18,7 @@ from torch import fx
 
 from codegen.kernel import ir
 from codegen.kernel.program import KernelStep, Program
+from codegen.lower.alike_parts import NotAlike
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
 from codegen.lower.tensor_expr import TensorExpr
@@ -34,6 +35,7 @@ from codegen.passes.group.buffers import give_buffers, temporary
 from codegen.passes.group.fuse import fuse
 from codegen.passes.group.multiplied import Multiplied, is_multiplied, to_store
 from codegen.passes.group.roots import definitions, find_roots
+from codegen.passes.group.twins import note_parts
 from codegen.passes.loops.alike_drafts import Scheduler
 from codegen.passes.loops.short_sizes import open_draft
 from codegen.passes.state import State
@@ -64,6 +66,10 @@ def lower_graph(graph: fx.Graph) -> Program:
         except Unordered as found:
             codegen_log.debug("can't order the writes to %s: %s", ", ".join(sorted(found.inputs)), found)
             wishes.refused |= found.inputs
+            wishes.store_nothing()
+        except NotAlike as found:
+            codegen_log.debug("alike parts of the graph are lowered one by one: %s", found)
+            wishes.twins = False
             wishes.store_nothing()
         except OrderWanted as found:
             wishes.wanted.add(found.name)
@@ -97,6 +103,7 @@ def build_kernels(lowering: Lowering) -> Program:
 def _find_roots(state: State) -> None:
     wanted = state.lowering.wishes.stored
     state.roots = find_roots(state.lowering.stores, wanted)
+    note_parts(state.lowering, state.roots.values())
     stored = definitions(state.lowering.stores) if wanted else []
     for root in [state.roots[stored[place]] for place in sorted(wanted)]:
         root.apart = state.lowering.wishes.apart
@@ -134,12 +141,12 @@ def _keep_for_short_sizes(state: State) -> None:
 
 
 def _schedule(state: State) -> None:
-    origins, scheduler = Origins(state.lowering.values, state.roots), Scheduler()
+    state.origins, scheduler = Origins(state.lowering.values, state.roots), Scheduler()
     for group, draft, opened in zip(state.groups, state.drafts, state.open, strict=True):
         kernel = scheduler.kernel(draft)
         state.program.buffers |= draft.scratch_buffers()
         names, sizes = tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
-        state.kernels.append(KernelStep(kernel, names, sizes, opened, origins.of(group)))
+        state.kernels.append(KernelStep(kernel, names, sizes, opened, state.origins.of(group)))
 
 
 def _check_arithmetic(state: State) -> None:
@@ -158,7 +165,12 @@ def _check_arithmetic(state: State) -> None:
 
 def _order_steps(state: State) -> None:
     state.program.steps = ordered_steps(
-        state.lowering, state.roots, state.dependencies, state.groups, state.kernels
+        state.lowering,
+        state.roots,
+        state.dependencies,
+        state.groups,
+        state.kernels,
+        state.origins.of,
     )
 
 

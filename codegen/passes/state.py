@@ -16,6 +16,7 @@ from codegen.passes.draft.draft import Draft
 from codegen.passes.group.fuse import Dependencies
 from codegen.passes.group.group import Group
 from codegen.passes.group.roots import Root
+from codegen.passes.steps.origins import Origins
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class State:
     drafts: list[Draft] = field(default_factory=list)
     open: list[OpenKernel | None] = field(default_factory=list)
     kernels: list[KernelStep] = field(default_factory=list)
+    origins: Origins = field(init=False)  # of the kernels
 
     @property
     def program(self) -> Program:

@@ -143,6 +143,7 @@ def _side(root: Root) -> Root:
         reads=root.reads,
         loads=root.loads,
         cycles=root.cycles,
+        part=root.part,
     )
 
 

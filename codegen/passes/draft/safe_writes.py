@@ -126,7 +126,7 @@ def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Gr
     if place is None:
         place = temporary(lowering, root.value, f"{target.buffer}_new")
         root.targets.insert(0, place)
-    copy = Root(root.number + (1 << 20), copy_of(place), [target])
+    copy = Root(root.number + (1 << 20), copy_of(place), [target], part=root.part)
     copy.axes = tuple(copy.ranges.axis(f"x{dim}", size) for dim, size in enumerate(copy.domain))
     copy.loads[place.buffer] = {place.element(copy.axes)}
     return open_group(number, copy)

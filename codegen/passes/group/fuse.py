@@ -249,7 +249,8 @@ def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Gro
         return None
     for group in neighbours.of(root):
         if (
-            is_apart(group)
+            group.part != root.part
+            or is_apart(group)
             or len(group.members) >= MAX_MEMBERS
             or reads_what_is_made(group, root)
             or runs_in_order(group)

@@ -83,6 +83,11 @@ class Group:
         return tuple(self.ranges.extents[name] for name in axes)
 
     @property
+    def part(self) -> int | None:
+        """The alike part of all its members."""
+        return next(iter(self.members)).part
+
+    @property
     def rows(self) -> Index:
         """The number of iterations of the outer loops."""
         return product(self.extents(self.outer))

@@ -52,6 +52,7 @@ class Root:
     form:     see `codegen.passes.group.alike`
     apart:    it has a kernel of its own
     own:      what `own_definitions` has found
+    part:     the number of the alike part that it belongs to (`codegen.lower.alike_parts`)
     """
 
     number: int
@@ -65,6 +66,7 @@ class Root:
     form: int = -1
     apart: bool = False
     own: list[TensorExpr] | None = None
+    part: int | None = None
 
     @property
     def is_reduction(self) -> bool:

@@ -11,7 +11,8 @@ Out: one list. Kernels of one form are joined to tables. Writers come before rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import field
 
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
 from codegen.kernel.records import dataclass
@@ -28,8 +29,8 @@ class FailingSteps:
     before the draws whose numbers they do not need.
     """
 
-    calls: Sequence[int] = ()
-    kernels: Sequence[int] = ()
+    calls: list[int] = field(default_factory=list)
+    kernels: list[int] = field(default_factory=list)
 
 
 NOTHING_FAILS = FailingSteps()

@@ -22,6 +22,8 @@ from codegen.passes.group.group import Group
 from codegen.passes.group.roots import Root, own_definitions
 from codegen.trace.sources import source_of
 
+NO_TWINS: Mapping[fx.Node, fx.Node] = {}
+
 
 class Origins:
     """`values`: by node, its definition or several. The first node that has a definition has made it."""
@@ -36,7 +38,8 @@ class Origins:
                 if isinstance(part, TensorExpr) and not isinstance(part, Stored):
                     self.makers.setdefault(part, (place, node))
 
-    def of(self, group: Group) -> Origin:
+    def of(self, group: Group, twins: Mapping[fx.Node, fx.Node] = NO_TWINS) -> Origin:
+        """`twins`: the nodes to name in the place of these."""
         found = {
             self.makers[value]
             for root in group.members
@@ -44,7 +47,7 @@ class Origins:
             if value in self.makers
         }
         nodes = [node for _, node in sorted(found, key=lambda maker: maker[0])]
-        sources = (source_of(node) for node in nodes)
+        sources = (source_of(twins.get(node, node)) for node in nodes)
         return Origin(
             tuple(map(_name, nodes)), tuple(dict.fromkeys(name for name in sources if name is not None))
         )

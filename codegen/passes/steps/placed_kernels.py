@@ -16,6 +16,7 @@ from codegen.passes.group.fuse import Dependencies
 from codegen.passes.group.group import Group, group_may_fail
 from codegen.passes.group.roots import Root
 from codegen.passes.steps.order import FailingSteps, PlacedKernel, order_steps
+from codegen.passes.steps.twins import OriginOf, repeat_parts
 
 
 def ordered_steps(
@@ -24,6 +25,7 @@ def ordered_steps(
     dependencies: Dependencies,
     groups: Sequence[Group],
     kernels: Sequence[KernelStep],
+    origin_of: OriginOf,
 ) -> list[Step]:
     """The steps in order. `kernels` are those of the groups, in the same order."""
     order = dependencies.order
@@ -41,6 +43,8 @@ def ordered_steps(
         [number for number, call in enumerate(lowering.steps) if call_may_fail(call)],
         [number for number, group in enumerate(groups) if group_may_fail(group, roots)],
     )
+    twins = repeat_parts(lowering, groups, placed, origin_of)
+    failing.kernels.extend(twin for number in list(failing.kernels) for twin in twins.get(number, ()))
     inputs = set(lowering.program.inputs)
     return order_steps(lowering.steps, placed, inputs, failing, lowering.versions)
 
