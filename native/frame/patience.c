@@ -123,12 +123,19 @@ static int compiler_is_imported(void)
     return imported;
 }
 
-long long patience_estimate(PyObject *callback, const CodeState *state)
+/* Without what the capture imports. */
+static long long own_estimate(const Patience *patience, const CodeState *state)
 {
-    const Patience *patience = (Patience *)callback;
     const ColdRuns *cold = &state->cold;
     const double units = cold->runs == 0 ? 0 : (double)(cold->units / cold->runs);
     return patience->least_ns + (long long)(units * (double)patience->unit_ns);
+}
+
+long long patience_estimate(PyObject *callback, const CodeState *state)
+{
+    const Patience *patience = (Patience *)callback;
+    return own_estimate(patience, state) + (compiler_is_imported() ? 0 : patience->first_ns)
+           + state->cold.surcharge_ns;
 }
 
 /* What the first capture of a process imports serves all captures: the time of other frames pays for it, too.
@@ -146,7 +153,7 @@ static long long price(const Patience *patience, const CodeState *state)
 {
     const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
                           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
-    const long long estimate = (long long)((double)patience_estimate((PyObject *)patience, state) * factor)
+    const long long estimate = (long long)((double)own_estimate(patience, state) * factor)
                                + import_price(patience, state) /* no experience has it */
                                + state->cold.surcharge_ns;
     return estimate > state->paid_ns ? estimate : state->paid_ns;

@@ -22,7 +22,8 @@ int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook
 /* What has to see the frame that Python is to run now (borrowed), or NULL. It is asked once for the frame. */
 PyObject *patience_glance(PyObject *patience, CodeState *state);
 
-/* What a capture of the frames that Python has run would cost, in nanoseconds. */
+/* What a capture of the frames that Python has run would cost in a process without experience, in
+ * nanoseconds: with all that it imports. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
 /* What Python has to spend in frames of the code before one is captured. */

@@ -131,6 +131,35 @@ print(*asked)
     assert found.stdout.strip() == "f"
 
 
+def test_an_import_says_nothing_of_the_cost_of_later_captures():
+    """It was expected in the first capture of the process, beside the cost of its code."""
+    program = """
+import sys, time, types, _capture
+asked = []
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def f():
+    work(0.16)
+def g():
+    work(0.012)
+_capture.skip_code(work.__code__)
+def callback(frame):
+    asked.append(frame.code.co_name)
+    if frame.code is f.__code__:
+        work(0.3)
+        sys.modules["llvmlite.binding"] = types.ModuleType("llvmlite.binding")
+costs = {"least_ns": 20_000_000, "first_ns": 300_000_000}
+_capture.set_callback(_capture.Patience(callback, lambda code: 1, **costs), object())
+f(), f(), f(), g(), g(), g()
+_capture.set_callback(None, None)
+print(*asked)
+"""
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "f g"
+
+
 @pytest.mark.parametrize("cost, expected", [(0, ["f", "rest"]), (0.03, ["f"])])
 def test_the_rest_of_a_frame_waits_where_its_beginning_cost_much_more_than_expected(hook, cost, expected):
     def rest():
