@@ -1,6 +1,7 @@
 """Runs the programs, each in processes of its own: eager, captured with an empty store, and once more.
 
-In:  names of programs (all without), `--steps N`.
+In:  names of programs (all without), `--steps N`, `--seconds S`: eager's run takes that long
+     at least, so short steps turn often enough for a capture to pay.
 Out: the table, and medians and worst quarters over all programs.
 
 Times are processor seconds of one thread. An eager and a captured run take turns, step by step, on the same
@@ -39,6 +40,7 @@ from benchmarks.programs.turns import Failed, in_turns
 SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twice the noise on
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
 DRIFT = TOLERANCE / 20  # two eager runs that differ by more have parted
+PROBE = 16  # steps that tell how long one is
 
 
 @dataclass
@@ -142,6 +144,14 @@ def run(name: str, modes: Sequence[str], steps: int, store: str) -> list[Run]:
     return [Run(json.loads(written.splitlines()[-1])) for written, _ in found]
 
 
+def lasting(name: str, steps: int, seconds: float) -> int:
+    """Steps of a run that takes eager that long, and `steps` at least."""
+    if not seconds:
+        return steps
+    probe = run(name, ["eager"], PROBE, "")[0]
+    return max(steps, math.ceil(seconds / probe.settled))
+
+
 def measure(name: str, steps: int) -> tuple[Result, Result]:
     """With an empty store, and with the store that this has filled."""
     with tempfile.TemporaryDirectory() as store:
@@ -157,7 +167,7 @@ def row(cold: Result, warm: Result) -> list[str]:
     found = cold.captured.found
     return [
         cold.name,
-        pretty(cold.eager.settled),
+        f"{len(cold.eager.steps)} x {pretty(cold.eager.settled)}",
         f"{cold.ratio:.2f} {warm.ratio:.2f} ±{max(cold.noise, warm.noise):.2f}",
         f"{cold.first_step:.2f} {warm.first_step:.2f} s",
         f"{cold.warm_up:.2f} s",
@@ -174,7 +184,7 @@ def row(cold: Result, warm: Result) -> list[str]:
 
 HEADINGS = (
     "program",
-    "eager step",
+    "eager steps",
     "settled, again",
     "first, again",
     "warm-up",
@@ -225,6 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs whose name contains one of these; all without")
     parser.add_argument("--steps", type=int, help="steps of each program")
+    parser.add_argument("--seconds", type=float, default=0.0, help="seconds that eager's run takes at least")
     options = parser.parse_args()
     table = Table(*HEADINGS)
     results = []
@@ -232,7 +243,8 @@ def main() -> None:
         if options.names and not any(part in name for part in options.names):
             continue
         try:
-            cold, warm = measure(name, options.steps or chosen.steps)
+            steps = lasting(name, options.steps or chosen.steps, options.seconds)
+            cold, warm = measure(name, steps)
         except Failed as error:
             console.print(str(error), style="red", markup=False)
             continue
