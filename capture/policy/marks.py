@@ -166,6 +166,8 @@ def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -
 def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
     """Dimensions with a dynamic mark, and their bounds. Marks for torch.compile count too."""
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    if not attributes:
+        return {}
     marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
     foreign = {dim: strict for name, strict in _DYNAMIC_OF_TORCH.items() for dim in attributes.get(name, ())}
     if not foreign:
@@ -178,6 +180,8 @@ def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
 def static_dims(tensor: torch.Tensor) -> frozenset[int]:
     """Dimensions with a static mark. Marks for torch.compile count too."""
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    if not attributes:
+        return frozenset()
     return frozenset(attributes.get(_STATIC, ())) | frozenset(attributes.get(_STATIC_OF_TORCH, ()))
 
 

@@ -33,18 +33,21 @@ def has_lost_its_place(tensor: torch.Tensor) -> bool:
         return True
 
 
-UNSUPPORTED = (  # (test, name) of the tensors that have no fake twin
+UNSUPPORTED_KEYS = (  # (test, name) of tensors without a fake twin; their dispatch keys say it all
     (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
     (lambda t: t.is_quantized, "a quantised tensor"),
     (lambda t: t.is_conj(), "a lazily conjugated tensor"),
     (lambda t: t.is_neg(), "a lazily negated tensor"),
     (lambda t: t.is_nested, "a nested tensor"),
     (lambda t: t.device.type == "meta", "a meta tensor"),
-    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
     (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
     (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
+)
+UNSUPPORTED_TENSORS = (
+    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
     (has_lost_its_place, "a view without a place in autograd's graph"),
 )
+_supported_keys: set[int] = set()  # dispatch keys of tensors that passed the tests of keys
 
 
 def to_fake(
@@ -75,9 +78,13 @@ def check_supported(tensor: torch.Tensor) -> None:
     """Raises `UnsupportedTensor` for a tensor that has no fake twin."""
     if type(tensor) not in PLAIN_TYPES:
         raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
-    for test, name in UNSUPPORTED:
+    keys = torch._C._dispatch_keys(tensor).raw_repr()
+    for test, name in (
+        UNSUPPORTED_TENSORS if keys in _supported_keys else UNSUPPORTED_KEYS + UNSUPPORTED_TENSORS
+    ):
         if test(tensor):
             raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
+    _supported_keys.add(keys)
 
 
 def is_supported(tensor: torch.Tensor) -> bool:

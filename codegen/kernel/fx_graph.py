@@ -57,7 +57,8 @@ class Graph(torch.fx.Graph):
     def _target_to_str(self, target: Any) -> str:
         if callable(target):
             return _snake_cases(target.__name__)
-        return super()._target_to_str(target)
+        is_name = target.islower() and not target.startswith("__")  # of a placeholder, as it stays
+        return str(target) if is_name else super()._target_to_str(target)
 
     def create_node(
         self,

@@ -62,7 +62,8 @@ NO_PARTS = AlikeParts()
 def alike_parts(graph: fx.Graph, sums: SumsOfParts) -> AlikeParts:
     """The parts with twins. Operations that have no lowering have no twins."""
     nodes = list(graph.nodes)
-    if sum(node.op == "placeholder" for node in nodes) < FEWEST or not all(map(_has_fixed_size, nodes)):
+    inputs = [node for node in nodes if node.op == "placeholder"]
+    if len(inputs) < FEWEST or not all(map(_has_fixed_size, inputs)):
         return NO_PARTS
     part_of = _Links(nodes).find
     by_part: dict[fx.Node, Nodes] = {}
@@ -81,15 +82,10 @@ def alike_parts(graph: fx.Graph, sums: SumsOfParts) -> AlikeParts:
 
 
 def _has_fixed_size(node: fx.Node) -> bool:
-    return not any(
-        (isinstance(val, torch.Tensor) and val._has_symbolic_sizes_strides) or isinstance(val, torch.SymInt)
-        for val in _values(node)
-    )
-
-
-def _values(node: fx.Node) -> tuple[Any, ...]:
     val = node.meta.get("val")
-    return tuple(val) if isinstance(val, (tuple, list)) else (val,)
+    return not (
+        val._has_symbolic_sizes_strides if isinstance(val, torch.Tensor) else isinstance(val, torch.SymInt)
+    )
 
 
 def _can_have_twins(node: fx.Node, refused: set[fx.Node], part_of: PartOf) -> bool:
@@ -102,7 +98,7 @@ def _can_have_twins(node: fx.Node, refused: set[fx.Node], part_of: PartOf) -> bo
 
 def _is_element(node: fx.Node) -> bool:
     val = node.meta.get("val")
-    return isinstance(val, torch.Tensor) and val.numel() == 1
+    return isinstance(val, torch.Tensor) and not val._has_symbolic_sizes_strides and val.numel() == 1
 
 
 class _Links:
@@ -173,7 +169,7 @@ class _Form:
         if place is not None:
             return place
         self._note(node)
-        return tuple(map(_layout, _values(node)))
+        return _layout(node.meta.get("val"))
 
     def _note(self, node: fx.Node) -> None:
         self._places[node] = len(self.nodes)

@@ -72,3 +72,11 @@ def test_a_module_without_hooks_costs_nothing(monkeypatch: pytest.MonkeyPatch) -
     """
     monkeypatch.setattr(torch.fx.Graph, "create_node", None)
     assert seen(build(Graph(torch.nn.Module())))[-1] == ["cat"]
+
+
+@pytest.mark.parametrize("name", ["x", "l_x_", "l_x_0", "CamelCase", "aB", "__add__", "_x", "x.y", "ß", "x1"])
+def test_same_names_of_placeholders(name: str) -> None:
+    ours, theirs = Graph(), torch.fx.Graph()
+    assert [g.placeholder(name).name for g in (ours, ours)] == [
+        g.placeholder(name).name for g in (theirs, theirs)
+    ]
