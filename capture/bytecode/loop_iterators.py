@@ -37,7 +37,7 @@ def iterator_places(code: CodeType) -> dict[int, tuple[int, ...]]:
         return {}
     found = {}
     for index, (depth, iterators) in before.items():
-        held = iterators & _lowest(_untouched(depth, items[index]))
+        held = iterators and iterators & _lowest(_untouched(depth, items[index]))
         if held:
             places = tuple(place for place in range(depth) if held >> place & 1)
             found.update(dict.fromkeys(items[index].places, places))

@@ -9,6 +9,7 @@ Out: what lies there behind them; which items they leave alone.
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 from collections.abc import Iterator, Sequence
 from types import CodeType
@@ -66,39 +67,45 @@ def depth_at_start(code: CodeType) -> int:
 
 def untouched(depth: int, instruction: BareInstruction, by_jump: bool) -> tuple[int, int]:
     """How many of the lowest items an instruction neither takes nor replaces, and the depth behind it."""
-    if instruction.name in _TOUCHES_NOTHING:
-        return depth, depth
-    if instruction.name == "SWAP":
-        return depth - (instruction.arg or 0), depth
-    after = depth + _effect(instruction, by_jump)
-    return after - len(_new_items(instruction, by_jump)), after
+    kept, after = _change(instruction.name, instruction.arg, by_jump)
+    return depth + kept, depth + after
+
+
+@functools.lru_cache(maxsize=4096)  # a program has few of them, each many times
+def _change(name: str, arg: int | None, by_jump: bool) -> tuple[int, int]:
+    """The numbers of `untouched`, beyond the depth."""
+    if name in _TOUCHES_NOTHING:
+        return 0, 0
+    if name == "SWAP":
+        return -(arg or 0), 0
+    after = _effect(name, arg, by_jump)
+    return after - len(_new_items(name, arg, by_jump)), after
 
 
 def stack_after(before: Sequence[str], instruction: Instruction, by_jump: bool) -> list[str]:
     """Kinds of the stack items after an instruction, from the kinds `before` it."""
-    new = _new_items(instruction, by_jump)
-    kept = len(before) + _effect(instruction, by_jump) - len(new)
+    new = _new_items(instruction.name, instruction.arg, by_jump)
+    kept = len(before) + _effect(instruction.name, instruction.arg, by_jump) - len(new)
     return [*before[:kept], *new]
 
 
-def _effect(instruction: Instruction | BareInstruction, by_jump: bool) -> int:
+def _effect(name: str, operand: int | None, by_jump: bool) -> int:
     """By how many items the stack grows. CALL includes PRECALL."""
-    name, arg = instruction.name, instruction.arg or 0
     if name == "CALL":
-        return -(arg + 1)
+        return -((operand or 0) + 1)
     if name == "LOAD_METHOD":
         return 1
     if name in _UNPACKS:
-        return len(_new_items(instruction, by_jump)) - 1
+        return len(_new_items(name, operand, by_jump)) - 1
     if name == "LOAD_GLOBAL":
-        return len(_new_items(instruction, by_jump))
-    operand = instruction.arg if dis.opmap[name] >= dis.HAVE_ARGUMENT else None
-    return dis.stack_effect(dis.opmap[name], operand, jump=by_jump)
+        return len(_new_items(name, operand, by_jump))
+    taken = operand if dis.opmap[name] >= dis.HAVE_ARGUMENT else None
+    return dis.stack_effect(dis.opmap[name], taken, jump=by_jump)
 
 
-def _new_items(instruction: Instruction | BareInstruction, by_jump: bool) -> list[str]:
+def _new_items(name: str, operand: int | None, by_jump: bool) -> list[str]:
     """Kinds of the items that the instruction pushes."""
-    name, arg = instruction.name, instruction.arg or 0
+    arg = operand or 0
     if name == "LOAD_METHOD" or (name == "LOAD_GLOBAL" and arg & 1):
         return [NULL, VALUE]
     if name in _UNPACKS:
