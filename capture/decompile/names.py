@@ -67,8 +67,7 @@ def display(begin: str, parts: list[str], end: str) -> str:
 class Names:
     def __init__(self, code: types.CodeType, slots: Sequence[str] = (), graph: Any = None) -> None:
         places = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
-        loaded = {i.value for i in decode(code).instructions if i.name in dialect.LOADS_NAME}
-        self._taken = {code.co_name, *places, *loaded, *keyword.kwlist, *HELPERS, "next"}
+        self._taken = {code.co_name, *places, *dialect.names_loaded(code), *keyword.kwlist, *HELPERS, "next"}
         self._locals = {f"{_SLOT}{i}": self.fresh(_identifier(text)) for i, text in enumerate(slots)}
         self._locals = {name: self._locals.get(name) or self._short(name) for name in places}
         #: the locals of the program

@@ -205,9 +205,7 @@ def _reads_frame(code: CodeType) -> bool:
     if names & READS_FRAMES:
         return True
     # The names alone don't decide: `model.eval()` is no call of the builtin.
-    return bool(names & READS_FRAME) and any(
-        step.name in dialect.LOADS_NAME and step.value in READS_FRAME for step in decode(code).instructions
-    )
+    return bool(names & READS_FRAME) and not READS_FRAME.isdisjoint(dialect.names_loaded(code))
 
 
 def reads_other_locals(code: CodeType) -> bool:

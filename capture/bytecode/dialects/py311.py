@@ -18,6 +18,7 @@ from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
 
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
 from capture.bytecode.dialects.py311_read import RawInstruction as RawInstruction
+from capture.bytecode.dialects.py311_read import names_loaded as names_loaded
 from capture.bytecode.dialects.py311_read import raw_instructions as raw_instructions
 from capture.bytecode.dialects.py311_stack import ALWAYS_JUMPS as ALWAYS_JUMPS
 from capture.bytecode.dialects.py311_stack import CODE_UNIT as CODE_UNIT

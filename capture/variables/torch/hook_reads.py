@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from capture.bytecode.dialects import dialect
-from capture.bytecode.instructions import decode
 from capture.variables.callables.function import (
     BoundMethodVariable,
     NestedFunctionVariable,
@@ -130,7 +129,7 @@ def is_fixed(value: Any) -> bool:
 
 
 def names_read(code: types.CodeType) -> Iterator[str]:
-    yield from (i.value for i in decode(code).instructions if i.name in dialect.LOADS_NAME)
+    yield from dialect.names_loaded(code)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from names_read(inner)

@@ -103,6 +103,8 @@ def test_instructions_are_read_as_dis_reads_them() -> None:
             assert [tuple(i) for i in found] == [
                 (i.offset, i.opname, i.arg, i.argval, tuple(i.positions or ())) for i in wanted
             ]
+            names = {i.argval for i in wanted if i.opname in dialect.LOADS_NAME}
+            assert dialect.names_loaded(code) == names
             seen |= {i.opname for i in found}
     assert {"LOAD_DEREF", "KW_NAMES", "FORMAT_VALUE", "COMPARE_OP", "SEND", "JUMP_BACKWARD"} <= seen
 
