@@ -56,12 +56,12 @@ LOSSES = """F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | F.huber_loss({x}
     | F.binary_cross_entropy({x}.sigmoid(), {y}.sigmoid()) | F.poisson_nll_loss({x}.clamp(-2, 2), {y}.abs())
     | F.hinge_embedding_loss({x}, {y}.sign()) | F.kl_div({x}, {y}, log_target=True) | ({x} - {y}).norm()
 """.split("|")
-# {k}: ", keepdim=..."; the dim is reduced
+# {k}: ", keepdim=..."; the dim is reduced. torch's median reads beyond the memory of an expanded tensor.
 REDUCTIONS = """{x}.sum({d}{k}) | {x}.mean({d}{k}) | {x}.amax({d}{k}) | {x}.amin({d}{k})
     | {x}.logsumexp({d}{k}) | {x}.max({d}{k}).values | {x}.clamp(-1.5, 1.5).prod({d}{k})
     | ({x} + 0.01).norm(dim={d}{k}) | {x}.argmax({d}{k}).float() | {x}.argmin({d}{k}).float()
     | ({x} > 1).any({d}{k}).float() | ({x} > 0).sum({d}{k}).float() | {x}.nansum({d}{k})
-    | {x}.median({d}{k}).values | {x}.all({d}{k}).float() | {x}.bfloat16().sum({d}{k}).float()
+    | {x}.contiguous().median({d}{k}).values | {x}.all({d}{k}).float() | {x}.bfloat16().sum({d}{k}).float()
     | torch.linalg.vector_norm({x} + 0.01, 3, {d}{k}) | {x}.min({d}{k}).indices.float()
     | {x}.double().mean({d}{k}).float() | torch.aminmax({x}, dim={d}{k}).max""".split("|")
 SPREADS = """{x}.var({d}{k}) | ({x}.var({d}{k}) + 0.1).sqrt()""".split("|")  # of at least two elements
