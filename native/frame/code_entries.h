@@ -76,8 +76,9 @@ typedef struct CodeState {
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
     LookUps looks;
-    long long paid_ns;    /* what its captures have cost since the last clear_entries */
-    long long earlier_ns; /* what earlier processes have spent in it without a capture */
+    long long paid_ns;       /* what its captures have cost since the last clear_entries */
+    long long earlier_ns;    /* what earlier processes have spent in it without a capture */
+    long long inlined_units; /* of a run when it was captured: a capture around it would inline so much */
     Entry **entries;
 } CodeState;
 

@@ -343,6 +343,8 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
         return eval_miss(tstate, frame, hook);
     }
     entry->hits++;
+    const long long inlined = code_state->inlined_units;
+    hook->units += (unsigned long long)(inlined > 0 ? inlined : Py_SIZE(code_state->code));
     const int timed = hook->cold_frames > 0 || (entry_is_on_trial(entry) && is_patience(hook->callback));
     if (!timed || entry_is_eager(entry)) {
         return run_entry(tstate, frame, hook, entry, slots, code_state->marks);

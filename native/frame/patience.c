@@ -176,6 +176,7 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         experience.paid_ns += paid;
     }
     state->paid_ns += paid;
+    state->inlined_units = state->cold.runs > 0 ? state->cold.units / state->cold.runs : 0;
     state->earlier_ns = 0;
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }

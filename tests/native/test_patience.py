@@ -444,6 +444,48 @@ def test_frames_with_a_skip_mark_count_as_units_of_their_callers(hook):
     assert units > len(f.__code__.co_code) // 2 + len(helper.__code__.co_code) // 4
 
 
+def test_frames_that_entries_run_count_as_units_of_their_callers(hook):
+    def helper():
+        return 1
+
+    def other():
+        return len((helper,))
+
+    def callee():
+        return helper() + helper() + helper()
+
+    def f():
+        return callee()
+
+    hook.replace(callee, other)
+    run(hook, Asked(), f, least_ns=10**12)
+    _, _, _, units, _ = _capture.cold_runs(f.__code__)
+    own = len(f.__code__.co_code) // 2
+    assert units == own + len(callee.__code__.co_code) // 2
+
+
+def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
+    def helper():
+        work(0.001)
+
+    def callee():
+        return [helper(), helper(), helper()]
+
+    def f():
+        return callee()
+
+    for _ in range(3):
+        run(hook, Asked(), callee, least_ns=10**12)
+    _, runs, _, units, _ = _capture.cold_runs(callee.__code__)
+    asked = Asked()
+    while not asked.names:
+        run(hook, asked, callee, least_ns=1_000_000)
+    hook.replace(callee, lambda: [helper])
+    run(hook, Asked(), f, least_ns=10**12)
+    _, _, _, around, _ = _capture.cold_runs(f.__code__)
+    assert around == len(f.__code__.co_code) // 2 + units // runs
+
+
 def test_a_frame_that_is_kept_back_counts_for_the_frame_that_keeps_it(hook):
     def loop():
         work(0.001)
