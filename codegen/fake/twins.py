@@ -79,9 +79,8 @@ def check_supported(tensor: torch.Tensor) -> None:
     if type(tensor) not in PLAIN_TYPES:
         raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
     keys = torch._C._dispatch_keys(tensor).raw_repr()
-    for test, name in (
-        UNSUPPORTED_TENSORS if keys in _supported_keys else UNSUPPORTED_KEYS + UNSUPPORTED_TENSORS
-    ):
+    unknown = () if keys in _supported_keys else UNSUPPORTED_KEYS
+    for test, name in (*unknown, *UNSUPPORTED_TENSORS):
         if test(tensor):
             raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
     _supported_keys.add(keys)

@@ -48,7 +48,7 @@ typedef struct {
     long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
     long long surcharge_ns; /* what the capture costs beside, as far as it was asked for */
     long long next_look_ns; /* of `ns`, before the next look for what an earlier process has made */
-    long long units;        /* code units of the frames, and of all frames below them that Python ran */
+    long long units;        /* code units of the frames, and of all below them that a capture would inline */
     Timing whole;           /* without captures; without the first run */
 } ColdRuns;
 

@@ -24,7 +24,7 @@ typedef struct {
     int suspended;      /* > 0 while the callback runs */
     Handover *handover; /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
-    unsigned long long units;     /* code units of all cold frames */
+    unsigned long long units;     /* code units of all frames, and of what entries have inlined */
     int cold_frames;              /* in progress */
     long long away_ns;            /* time in captures and entries below them */
     long long capture_ns;         /* time in the callback of a Patience */

@@ -105,19 +105,23 @@ print(f.__code__ in asked)
     assert found.stdout.strip() == str(imported)
 
 
-def test_the_time_of_other_frames_pays_for_the_import_of_the_compiler():
-    program = """
-import time, _capture
+WORK = """
+import sys, time, types, _capture
 asked = []
 def work(seconds):
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
+_capture.skip_code(work.__code__)
+"""
+
+
+def test_the_time_of_other_frames_pays_for_the_import_of_the_compiler():
+    program = """
 def other():
     work(0.06)
 def f():
     work(0.002)
-_capture.skip_code(work.__code__)
 callback = lambda frame: asked.append(frame.code.co_name)
 kind = lambda code: 6 if code.co_name == "other" else 1  # it is never captured
 _capture.set_callback(_capture.Patience(callback, kind, first_ns=50_000_000), object())
@@ -127,24 +131,17 @@ other(), f()
 _capture.set_callback(None, None)
 print(*asked)
 """
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    found = subprocess.run([sys.executable, "-c", WORK + program], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "f"
 
 
 def test_an_import_says_nothing_of_the_cost_of_later_captures():
     """It was expected in the first capture of the process, beside the cost of its code."""
     program = """
-import sys, time, types, _capture
-asked = []
-def work(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
 def f():
     work(0.16)
 def g():
     work(0.012)
-_capture.skip_code(work.__code__)
 def callback(frame):
     asked.append(frame.code.co_name)
     if frame.code is f.__code__:
@@ -156,7 +153,7 @@ f(), f(), f(), g(), g(), g()
 _capture.set_callback(None, None)
 print(*asked)
 """
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    found = subprocess.run([sys.executable, "-c", WORK + program], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "f g"
 
 

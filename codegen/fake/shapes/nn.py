@@ -175,17 +175,17 @@ def nll_loss2d_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("binary_cross_entropy")
 def binary_cross_entropy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, target, weight, reduction = (*args, None, 1)[:4] if len(args) < 4 else args
-    unusual = kwargs or weight is not None or tensor.shape != target.shape or tensor.dtype is not target.dtype
-    return NotImplemented if unusual or not reduction else contiguous((), tensor.dtype)
+    defaults: tuple[Any, ...] = (None, 1)
+    tensor, target, weight, reduction = (*args, *defaults[len(args) - 2 :])
+    return NotImplemented if weight is not None else reduced_loss((tensor, target, reduction), kwargs)
 
 
 @shape_rule("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     defaults: tuple[Any, ...] = (None, None, 1)
     tensor, target, weight, pos_weight, reduction = (*args, *defaults[len(args) - 2 :])
-    unusual = kwargs or weight is not None or pos_weight is not None
-    return NotImplemented if unusual else reduced_loss((tensor, target, reduction), {})
+    is_weighted = weight is not None or pos_weight is not None
+    return NotImplemented if is_weighted else reduced_loss((tensor, target, reduction), kwargs)
 
 
 @shape_rule("smooth_l1_loss", "huber_loss", "soft_margin_loss")
