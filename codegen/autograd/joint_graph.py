@@ -84,9 +84,10 @@ def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -
 
     Raises UntraceableError, or the error of an operator.
     """
+    # before the trace: a write may give an input a gradient
+    leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     joint = Joint(trace(module, inputs, mode))
     check_outputs(joint.trace)
-    leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
         from codegen.autograd.joint_backward import add_backward  # lazy: import time
@@ -132,16 +133,17 @@ def switches_grad(module: fx.GraphModule) -> bool:
 
 
 def check_switches(joint: Joint) -> None:
-    """Raises where grad mode changes around views or writes that autograd sees.
+    """Raises where grad mode changes around views, or between writes, that autograd sees.
 
-    These are made outside of the graph, in the grad mode of its caller.
+    These are made outside of the graph, in the grad mode of its caller. All writes to an input are one there.
     """
     around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
     replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
     if any(not kind.cut_off and not kind.modes <= around for kind in replays):
         raise UntraceableError("a view of an input or result, made in another grad mode than the graph")
-    if joint.trace.seen_writes:
-        raise UntraceableError("a write to a tensor that requires grad, in a graph that changes grad mode")
+    written = joint.trace.seen_writes
+    if (around != {True} and written) or any(each.memory.written_without_grad for each in written):
+        raise UntraceableError("writes in another grad mode than the graph, to a tensor that requires grad")
 
 
 def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:

@@ -42,7 +42,7 @@ def compile_symbolic(
 def check_form(joint: Joint) -> None:
     if joint.trace.lifted or joint.has_views:
         raise NotSymbolic("views of inputs that require grad, or tensors that the module holds")
-    if joint.trace.seen_writes:
+    if joint.trace.seen_writes and not joint.is_training:
         raise NotSymbolic("a write that autograd sees")
 
 

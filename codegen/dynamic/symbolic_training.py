@@ -58,7 +58,7 @@ def compile_training(
     """
     if joint.enables_grad:
         raise NotSymbolic("results that require grad, while grad mode is off around the graph")
-    if joint.writes or any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
+    if any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
         raise NotSymbolic("outputs that are made outside of the graph")
     with opened.mode:
         parts = partition(joint)

@@ -137,6 +137,7 @@ def training_data(training: Any, backward: list[list[Any]], writer: Writer, stor
     return {
         "names": training.names,
         "outputs": [output_data(kind, writer) for kind in training.joint.outputs],
+        "writes": [list(pair) for pair in training.joint.writes],
         "sizes": [parts.input_count, parts.result_count],
         "segments": [
             segment_data(part, parts.backward[i + 1 :], plans, writer, store)
@@ -234,6 +235,7 @@ class StoredTraining:
         self.reader = reader
         self.names = data["names"]
         self.outputs = [output_of(each, reader) for each in data["outputs"]]
+        self.writes = [(place, result) for place, result in data["writes"]]
         self.sizes = Sizes(*data["sizes"])
         self.segments = data["segments"]
         self.backward = [
@@ -254,7 +256,7 @@ class StoredTraining:
             for i, (data, graph) in enumerate(zip(self.segments, backward, strict=True))
         ]
         whole.parts = [segment.part for segment in segments]
-        return TrainingGraph(self.outputs, [], self.sizes, forward, segments, refuse)
+        return TrainingGraph(self.outputs, self.writes, self.sizes, forward, segments, refuse)
 
     def _in_numbers(self, data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
         tangents = [[[number(n, sizes) for n in shape], dtype] for shape, dtype in data["tangents"]]

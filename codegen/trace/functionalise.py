@@ -43,6 +43,7 @@ class Memory:
     changes: int = 0
     last_call: object = None  # the last call that wrote to it
     written_with_grad: bool = False  # in grad mode, so that autograd records the write
+    written_without_grad: bool = False
     maker: fx.Node | None = None  # the node of the module whose call made it
 
 
@@ -59,7 +60,7 @@ class ViewCall:
     index: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Tracked:
     """A tensor of the trace: `node` holds its contents as of `version` of its memory."""
 
@@ -130,7 +131,9 @@ class Memories:
             if tracked.memory.placeholder is not None:
                 mark_contents(node, tracked.memory.placeholder)
             self.count_change(tracked.memory, as_data)
-            tracked.memory.written_with_grad |= torch.is_grad_enabled()
+            grad_mode = torch.is_grad_enabled()
+            tracked.memory.written_with_grad |= grad_mode
+            tracked.memory.written_without_grad |= not grad_mode
             self.written_as_data |= as_data
         else:
             parent = tracked.parent

@@ -9,6 +9,9 @@ import pytest
 import torch
 
 import capture
+from capture.report.config import config
+from codegen.compile_fx import compile_fx
+from codegen.launch.compiled import EagerGraph
 
 
 def copied(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -78,3 +81,54 @@ def test_a_view_has_its_values_and_gradients(program: Callable[..., torch.Tensor
     captured = capture.compile(program, backend="aot_eager", fullgraph=True)
     expected, found = outcome(program, written_again, view=True), outcome(captured, written_again, view=True)
     torch.testing.assert_close(found, expected)
+
+
+# --- several written inputs, and other grad modes inside --------------------------------------------------
+
+
+def two_inputs(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    v.mul_(x)
+    w.add_(x.exp())
+    return v * w
+
+
+def beside_constants(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        factor = x.exp()
+    w.mul_(x * factor)
+    return w + v
+
+
+def written_in_two_modes(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    w.mul_(x)
+    with torch.no_grad():
+        w.add_(v)
+    return w.sin()
+
+
+def is_compiled(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+    graph = compile_fx(module, inputs)
+    assert not isinstance(graph, EagerGraph), graph.reason
+    return graph
+
+
+@pytest.mark.parametrize("program", [two_inputs, beside_constants])
+def test_is_native_code(program: Callable[..., torch.Tensor]) -> None:
+    with config.patch(raise_on_error=True):
+        found = all_of(capture.compile(program, backend=is_compiled))
+    torch.testing.assert_close(found, all_of(program))
+
+
+def test_writes_in_two_modes_are_as_eager() -> None:
+    found = all_of(capture.compile(written_in_two_modes, fullgraph=True))
+    torch.testing.assert_close(found, all_of(written_in_two_modes))
+
+
+def all_of(program: Callable[..., torch.Tensor]) -> list[Any]:
+    torch.manual_seed(0)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    v, w = torch.randn(2, 3, dtype=torch.float64)
+    v, w = v.clone(), w.clone()
+    result = program(x, v, w)
+    written = [each for each in (v, w) if each.requires_grad]
+    return [result, v, w, *grads(result, x, *written), *(grads(each * 3, x) for each in written)]

@@ -113,6 +113,7 @@ PROGRAMS: dict[str, tuple[Any, Any, tuple[nn.Parameter, ...]]] = {
     "detached": (lambda x: (x * G) * (x * G).detach(), rows, (G,)),
     "several_results": (lambda x: ((x @ W).tanh(), (x * G).sum(1), x * 2), rows, (W, G)),
     "a_written_input": (lambda x: (x.add_(1) * G).sum(), rows, (G,)),
+    "a_write_that_autograd_sees": (lambda x: (x.add_(G).sin(), x.exp()), rows, (G,)),
     "half_precision": (lambda x: (x.bfloat16() @ W.bfloat16()).float(), rows, (W,)),
     "batched_product": (lambda x: torch.bmm(x * G, x.transpose(1, 2)), sequences, (G,)),
     "attention": (attention, sequences, (Q,)),

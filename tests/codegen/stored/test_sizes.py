@@ -26,7 +26,8 @@ from tests.codegen.stored.test_graphs import bits
 TRAINING = test_symbolic_training.PROGRAMS
 NAMES = (
     "linear", "layer_norm", "cross_entropy", "numbers", "embedding", "views", "padded", "dropout",
-    "several_results", "a_written_input", "half_precision", "attention", "batch_norm",
+    "several_results", "a_written_input", "a_write_that_autograd_sees", "half_precision", "attention",
+    "batch_norm",
 )  # fmt: skip
 SIZES = (9, 12, 40)
 
