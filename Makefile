@@ -80,5 +80,5 @@ $(STAMP): pyproject.toml setup.py $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]
-	$(BIN)/python -m compileall -q capture codegen guards cache
+	$(BIN)/python -m compileall -q capture codegen guards cache capture_records.py
 	touch $@

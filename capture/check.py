@@ -35,7 +35,7 @@ from capture.report.arguments import checked_arguments, shown
 from capture.report.config import config
 from capture.report.errors import CaptureError, UsageError
 from capture.report.log import failure_text
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     import torch.fx

@@ -32,7 +32,7 @@ from capture.hooks.regions import Region, original_function
 from capture.report.arguments import checked_arguments, shown
 from capture.report.errors import UsageError
 from capture.report.observe import Event, observing
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     import torch.fx

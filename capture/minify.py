@@ -16,7 +16,7 @@ from capture.check import STAGES, CheckResult, check
 from capture.report.arguments import checked_arguments, shown
 from capture.report.errors import UsageError
 from capture.report.whole_file import write_whole
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

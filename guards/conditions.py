@@ -13,9 +13,9 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from capture_records import dataclass
 from guards.sources import FloatSource, ShapeSource, Source
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ Out: `FailureText(source, old, new, text)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from capture_records import dataclass
 from guards.guard import Guard
 from guards.namespace import FrameNamespace
 

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import torch
 
+from capture_records import dataclass
 from guards.encoder import Encoder
 from guards.lookup import Unresolved, safe_repr
 from guards.namespace import FrameNamespace

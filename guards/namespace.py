@@ -9,9 +9,10 @@ Out: `FrameNamespace`. `Source.resolve` starts from it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
+
+from capture_records import dataclass
 
 UNBOUND: Any = object()  # marks an unbound local where there is no native `_capture.NULL`
 STACK_ITEM = "___stack_"  # and a number: the argument of a resume function that was an item of the stack

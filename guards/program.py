@@ -14,12 +14,12 @@ past the guards means a slot that could not be loaded: `index - len(guards)` is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import _capture
 
+from capture_records import dataclass
 from guards.assembler import ProgramAssembler
 from guards.encoder import Encoder
 from guards.guard import Guard

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 COPY = ROOT / "build" / "sanitize"
 REPORTS = COPY / "reports"
 FOLDERS = ("cache", "capture", "codegen", "guards", "native", "scripts", "tests", "docs")
-FILES = ("pyproject.toml", "setup.py", "README.md")
+FILES = ("pyproject.toml", "setup.py", "README.md", "capture_records.py")
 TESTS = ["tests/native", "tests/guards"]
 
 ASAN = {

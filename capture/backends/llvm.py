@@ -15,8 +15,6 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
-
 from cache.store import KernelStore
 from capture.backends import array_cost
 from capture.backends.checked import CheckedBackend
@@ -130,11 +128,7 @@ def _open_store(directory: str) -> Any:
     no home. The log then has one line.
     """
     try:
-        if not directory:
-            directory = platformdirs.user_cache_dir("capture")
-            if not os.path.isabs(directory):  # "~" stays as it is where nobody knows the home
-                raise RuntimeError("the user has no home folder")
-        return KernelStore(directory, note=_count)
+        return KernelStore(directory or _user_folder(), note=_count)
     except (RuntimeError, OSError) as error:
         log.get("cache").logger.warning(
             "nothing that is compiled is kept for the next process: %s; "
@@ -142,6 +136,15 @@ def _open_store(directory: str) -> Any:
             error,
         )
         return None
+
+
+def _user_folder() -> str:
+    """The folder for caches of the user, by the rules of XDG: a relative path counts as none."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
+    if not os.path.isabs(folder):  # "~" stays as it is where nobody knows the home
+        raise RuntimeError("the user has no home folder")
+    return os.path.join(folder, "capture")
 
 
 def _count(kind: str, found: bool) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, overload
 from cache.code_table import CodeTable
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from types import CodeType
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Instruction, decode
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:

@@ -32,7 +32,7 @@ from capture.bytecode.instructions import decode, remember_prefix
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
 from capture.report import pieces
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from guards.namespace import STACK_ITEM
 
 #: name of the first argument, if the original keeps it in a cell

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from capture.checking.runs import Results
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 WORSE = 10.0  # times eager's own error
 ROUNDINGS = 32.0  # of a value, and of a mean value of the tensor

@@ -24,7 +24,7 @@ from capture.checking.runs import Results, copied_inputs, results_of, same_rando
 from capture.checking.truth import NoTruth, truth_of
 from capture.hooks.switch import OFF, switch
 from capture.report.log import failure_text
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 SAMPLES = 4  # how often the inputs are moved
 ROUNDINGS, ROUNDINGS_OF_HALVES = 8.0, 1.0  # how far each input is moved

@@ -18,7 +18,7 @@ import torch.fx
 
 from capture.checking.judge import Verdict, judge
 from capture.checking.parts import CALLS, Cutter, Part
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 EDGES = 8  # after so many the search ends
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from capture.decompile.expressions import NAME, Item
 from capture.decompile.reader import Reader
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 #: NAME: a local or a constant, which may be evaluated at any time. DISPLAY: a new tuple, list, set or dict.
 NAME, PRIMARY, DISPLAY, OPERATOR, NULL = range(5)

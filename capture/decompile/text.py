@@ -28,7 +28,7 @@ from capture.decompile.expressions import written
 from capture.decompile.flow import Flow
 from capture.decompile.names import HELPERS, Names
 from capture.decompile.reader import NotReadable, Shared
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

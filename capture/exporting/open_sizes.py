@@ -19,8 +19,8 @@ import torch
 from capture.policy.marks import DimRange, mark_open
 from capture.report.arguments import shown
 from capture.report.errors import UsageError
+from capture_records import dataclass
 from codegen.export.c_text import identifier
-from codegen.kernel.records import dataclass
 
 #: sizes 0 and 1 are other programs: they broadcast, and nothing is left of an empty tensor
 LEAST, MOST = 2, 2**31 - 1

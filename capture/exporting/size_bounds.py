@@ -23,12 +23,12 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from capture.exporting.open_sizes import OpenDim
 from capture.exporting.whole_graph import WholeGraph
 from capture.report.errors import ExportError
+from capture_records import dataclass
 from codegen.dynamic.symbolic_graph import OpenInputs, assumptions, value_of
 from codegen.export.interface import Size
 from codegen.fake.fake import FakeMode
 from codegen.fake.size_env import new_size_env
 from codegen.kernel.errors import UnplannableError
-from codegen.kernel.records import dataclass
 
 #: sizes that are tried where intervals do not decide a condition
 MOST_TRIED = 10_000

@@ -29,7 +29,7 @@ from capture.hooks import switch
 from capture.hooks.compiled_module import original_of
 from capture.hooks.regions import Region, original_function
 from capture.report.errors import ExportError, Unsupported
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator

@@ -31,8 +31,8 @@ from capture.report import log
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import BackendError, CaptureError, InternalError
+from capture_records import dataclass
 from codegen.kernel.graph_module import GraphModule
-from codegen.kernel.records import dataclass
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass

@@ -9,10 +9,10 @@ TensorFlow computes sizes with tensors: Shape, StridedSlice, Pack, Reshape. Here
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import fx
+
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

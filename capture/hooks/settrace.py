@@ -30,7 +30,7 @@ from capture.policy import frame_filter
 if TYPE_CHECKING:
     from capture.policy.settings import FrameConverter
 
-OUR_PACKAGES = ("capture", "codegen", "guards", "cache")
+OUR_PACKAGES = ("capture", "codegen", "guards", "cache", "capture_records")
 GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 

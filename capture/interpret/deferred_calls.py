@@ -14,13 +14,13 @@ runs the frame.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capture.bytecode.dialects import dialect
 from capture.graph.calls_at_places import caller_at, location_of
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -35,7 +35,7 @@ from capture.variables.numbers.random_draws import (
     take_back,
 )
 from capture.variables.tensors.new_parameter import MadeSource, make_parameters
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from guards.sources import Source
 
 if TYPE_CHECKING:

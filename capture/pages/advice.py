@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from capture.pages.story import Capture, Story
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 SHOWN = 3
 MUCH = 0.5  # of the time: then the program is too short for what it captures

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import accumulate, pairwise
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 MOST_NODES = 80
 SWEEPS = 6

@@ -18,7 +18,7 @@ from capture.pages.story import Step, Story, tell
 from capture.report.errors import UsageError
 from capture.report.whole_file import write_whole
 from capture.tracing.read import Event, read_folder
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 TEMPLATES = Path(__file__).parent / "templates"
 #: longer texts are cut: LLVM of one kernel may have megabytes

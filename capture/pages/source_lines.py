@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from capture.pages.story import Function, Story, is_of_library
 from capture.tracing.read import Event
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from capture.tracing.read import Event, Trace
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass

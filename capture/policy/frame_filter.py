@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import sysconfig
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -29,9 +28,12 @@ from capture.process import function_modes, other_tracers
 from guards.properties.tensor_methods import methods_are_replaced
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_STDLIB = os.path.dirname(os.__file__) + os.sep  # `sysconfig` takes 1 ms to say the same
 _OURS = str(Path(__file__).parents[2]) + os.sep
-OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
+OUR_PACKAGES = (
+    *[_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache")],
+    _OURS + "capture_records.py",
+)
 PART_OF_CAPTURE = "part of capture"
 # Folders and files of torch whose frames are captured.
 TORCH_CAPTURED = tuple(

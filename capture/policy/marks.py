@@ -22,7 +22,7 @@ import torch
 
 from capture.report.arguments import checked_arguments, shown
 from capture.report.errors import UsageError
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(frozen=True)

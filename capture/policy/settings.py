@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from capture.report.config import config
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     import torch

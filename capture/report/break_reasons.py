@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from capture.report.retry import Retry
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from types import CodeType

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 PATIENCE = 2.0  # seconds
 EVERY = 0.5

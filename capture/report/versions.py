@@ -37,7 +37,6 @@ LIBRARIES = (
     Needed("llvmlite", (0, 50), (0, 51), "'llvmlite>=0.50,<0.51'"),
     Needed("bytecode", (0, 19), None, "'bytecode>=0.19'"),
     Needed("numpy", (1, 26), None, "'numpy>=1.26'"),
-    Needed("platformdirs", (4,), None, "'platformdirs>=4'"),
 )
 
 

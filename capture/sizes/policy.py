@@ -26,7 +26,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from cache.code_table import CodeTable
 from capture.bytecode import resume
 from capture.policy import marks
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from guards.namespace import STACK_ITEM
 from guards.sources import (
     AttrSource,

@@ -25,7 +25,7 @@ from capture.report.config import config
 from capture.report.retry import UnbackedAsBreaks
 from capture.sizes.assertions import is_assertion
 from capture.sizes.likely import Assumed, LikelySizes, Retried
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph

@@ -20,7 +20,7 @@ import functools
 import json
 import types
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import _capture
@@ -32,6 +32,7 @@ from capture.stored.node_places import places_data, places_of
 from capture.stored.objects import Changed, FoundObjects, LateObjects, ObjectTable, Ways
 from capture.stored.places import is_covered
 from capture.variables.core.granted import Granted
+from capture_records import dataclass
 from guards.guard import Guard
 from guards.guard_set import GuardSet
 from guards.kinds.attributes import FunctionGuard

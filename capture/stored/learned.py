@@ -25,7 +25,7 @@ import json
 import os
 import weakref
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -35,6 +35,7 @@ from capture.backends.llvm import kernel_store
 from capture.policy.patience import Kind
 from capture.report import log
 from capture.stored.store import is_used, program_file, settings_digest, store_of
+from capture_records import dataclass
 from codegen.stored.state import versions
 
 if TYPE_CHECKING:

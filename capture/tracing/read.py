@@ -14,7 +14,7 @@ from typing import Any
 
 from capture.report.errors import UsageError
 from capture.tracing.process_form import SCHEMA
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 Event = dict[str, Any]
 

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.autograd.joint_backward import close_forward, ends_behind_hooks, segments_of
 from codegen.autograd.joint_graph import Joint
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
@@ -33,7 +34,6 @@ from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 from codegen.kernel.watching import unwatched
 from codegen.trace import autocast
 from codegen.trace.nodes import is_effect

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.autograd.replay import Replay
 from codegen.fake.fake import FakeMode
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 from codegen.trace.functionalise import Tracked
 from codegen.trace.trace import Trace, trace
 

@@ -22,12 +22,12 @@ try:
 except ImportError:
     _capture = None
 
+from capture_records import dataclass
 from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
 from codegen.autograd.partial_arguments import set_of
 from codegen.autograd.partial_backward import CompiledPartials
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
-from codegen.kernel.records import dataclass
 from codegen.kernel.watching import not_for_torch_compile
 from codegen.launch.assembly import assemble
 from codegen.launch.compiled import CompiledGraph

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 Have = tuple[int, int]  # the saved values that are there, and the tangents
 Layout = tuple[Sequence[int], Sequence[int], torch.dtype]  # sizes, strides

@@ -21,11 +21,11 @@ from typing import Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.autograd.joint_graph import Joint, SegmentGrads
 from codegen.autograd.recompute import choose_saved
 from codegen.kernel.errors import UntraceableError
 from codegen.kernel.fx_graph import Graph
-from codegen.kernel.records import dataclass
 from codegen.trace.nodes import drop_unused, is_effect
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from codegen.trace.functionalise import ViewCall

@@ -26,9 +26,9 @@ from typing import Any
 import torch
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
+from capture_records import dataclass
 from codegen.fake.shapes.spec import contiguous, like
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 
 Step = Any  # a node of autograd's graph, as Python shows it
 Place = tuple[Step, int]  # a step, and which of the gradients that it takes

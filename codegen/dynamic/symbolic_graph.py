@@ -27,6 +27,7 @@ import _capture
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.fake.fake import FakeMode, FakeTensor
 from codegen.fake.size_env import new_size_env
 from codegen.fake.symbolic import use_sizes
@@ -34,7 +35,6 @@ from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import NotSymbolic, UnplannableError
 from codegen.kernel.open_numbers import NumberRecorder
 from codegen.kernel.program import Program
-from codegen.kernel.records import dataclass
 from codegen.kernel.size_functions import FUNCTIONS
 from codegen.kernel.watching import unwatched
 from codegen.launch import assembly

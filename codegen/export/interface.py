@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.ir import Binary, Const, Expr, Sym
-from codegen.kernel.records import dataclass
 
 #: of memory that the function gets, in bytes
 WORKSPACE_ALIGNMENT = 64

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.export.interface import WORKSPACE_ALIGNMENT
 from codegen.export.products import ProductStep
 from codegen.kernel.ir import Binary, Const, Expr, add, floordiv, mul
 from codegen.kernel.program import BufferInfo, KernelStep, Program, Step, ViewStep
-from codegen.kernel.records import dataclass
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ import platform
 import re
 from collections.abc import Sequence
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.target import LEVELS, Target
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from capture_records import dataclass
 from codegen.export.data import Data
 from codegen.export.entry import EntryFunction
 from codegen.export.interface import Interface, Result, Size, Tensor
@@ -20,7 +21,6 @@ from codegen.export.products import ProductStep, native_product
 from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Check, Const, Loop, Stmt, floordiv
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program
-from codegen.kernel.records import dataclass
 from codegen.launch import jit
 from codegen.llvm.emit import emit_function, module_of
 from codegen.llvm.target import Target

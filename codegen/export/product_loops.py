@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel import ir
 from codegen.kernel.ir import AxisVar, Const, Expr, add, mul
 from codegen.kernel.ops import IR_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep
-from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 #: element types whose products are computed in another type

@@ -16,12 +16,12 @@ from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from codegen.export import product_loops
 from codegen.export.cblas import calls_cblas, emit_cblas
 from codegen.kernel.ir import Const, Expr, add, mul
 from codegen.kernel.ops import IR_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Ref
-from codegen.kernel.records import dataclass
 from codegen.llvm.dense.blocking import most_workspace
 from codegen.llvm.dense.convolution import ConvolutionForm, convolution_workspace_bytes, emit_convolution
 from codegen.llvm.dense.forms import SUMMED_IN, MatmulForm, Strides

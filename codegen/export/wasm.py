@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.kernel.errors import EmitError
-from codegen.kernel.records import dataclass
 
 PAGE = 65536
 STACK_BYTES = 1 << 20

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 # Element types have LLVM's names, with the sign that torch gives integers. "b8" is torch.bool: a byte in
 # memory, an i1 in registers.

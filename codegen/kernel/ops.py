@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 FLOATS = frozenset({"f32", "f64"})
 SIGNED = frozenset({"i64", "i32", "i16", "i8"})

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.ir import Expr, Kernel
-from codegen.kernel.records import dataclass
 
 
 @dataclass(slots=True)

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple, Protocol
 
 import llvmlite
 
+from capture_records import dataclass
 from codegen.kernel import forks
 from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
-from codegen.kernel.records import dataclass
 from codegen.launch import object_code
 from codegen.launch.symbols import address_of, vector_function
 from codegen.llvm.emit import emit_function, module_of

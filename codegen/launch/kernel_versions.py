@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from capture_records import dataclass
 from codegen.kernel import ir
 from codegen.kernel.open_numbers import closed
 from codegen.kernel.program import KernelStep, Program, Step
-from codegen.kernel.records import dataclass
 from codegen.launch.jit import compile_kernels
 from codegen.launch.plan import number
 from codegen.passes import pipeline

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.program import ExternStep, Ref
-from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 MAX_INT = 2**31 - 1  # BLAS counts in int32

@@ -26,8 +26,8 @@ from typing import Any, Protocol
 
 import _capture
 
+from capture_records import dataclass
 from codegen.kernel.errors import CompilationFailed
-from codegen.kernel.records import dataclass
 from codegen.launch import object_code
 from codegen.launch.levels import host_level
 from codegen.launch.symbols import address_of, torch_function

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.errors import UnplannableError
 from codegen.kernel.grain import elements_of, grain_of, grain_of_rows, work_of
 from codegen.kernel.ir import Binary, Const, Expr, Sym, extent_of
 from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
-from codegen.kernel.records import dataclass
 from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Protocol
 
+from capture_records import dataclass
 from codegen.kernel.ir import Accumulator, Buffer, Expr, Kernel, Loop, Stmt
-from codegen.kernel.records import dataclass
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.target import Target

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import field
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 
 @dataclass(slots=True)

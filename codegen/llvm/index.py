@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from capture_records import dataclass
 from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
-from codegen.kernel.records import dataclass
 from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.types import vector

@@ -16,7 +16,7 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.types import SIZES
 
 

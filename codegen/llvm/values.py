@@ -11,7 +11,7 @@ iteration). A uniform value becomes a vector only where it meets a varying one.
 
 from __future__ import annotations
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.target import Target
 from codegen.llvm.types import constant, register_type, vector

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.sums_of_parts import SumsOfParts
 

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological

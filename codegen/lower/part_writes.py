@@ -22,8 +22,8 @@ from typing import Any, cast
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import Index, plus, times
-from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View, reshape
 from codegen.lower.view import clamp_start, permuted
 

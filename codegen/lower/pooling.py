@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import plus
-from codegen.kernel.records import dataclass
 from codegen.lower.nodes import sizes_of
 from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering

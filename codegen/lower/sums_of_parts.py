@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import minus
-from codegen.kernel.records import dataclass
 from codegen.lower.scalar_math import add
 from codegen.lower.tensor_expr import TensorExpr, fill, reshape
 from codegen.lower.view import strided_slice

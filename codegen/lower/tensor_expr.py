@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import Index, Ranges, dot, plus, product, row_major, times
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.kernel.records import dataclass
 
 Shape = tuple[Index, ...]
 Indices = tuple[Index, ...]

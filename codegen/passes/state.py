@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.kernel.program import KernelStep, OpenKernel, Program
-from codegen.kernel.records import dataclass
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import TensorExpr
 from codegen.passes.draft.draft import Draft

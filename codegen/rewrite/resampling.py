@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from capture_records import dataclass
 from codegen.kernel.families import Table
-from codegen.kernel.records import dataclass
 from codegen.rewrite import contents
 
 aten = torch.ops.aten

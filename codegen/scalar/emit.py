@@ -13,9 +13,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from capture_records import dataclass
 from codegen.kernel.errors import EmitError
 from codegen.kernel.ops import OPS, result_dtype
-from codegen.kernel.records import dataclass
 from codegen.llvm import math  # noqa: F401 (fills the table of emitters)
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast

@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import fx
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.stored.inputs import inputs_data
 from codegen.stored.layouts import layouts_data
 from codegen.stored.modules import module_data

@@ -26,6 +26,7 @@ from typing import Any
 import _capture
 import torch
 
+import capture_records
 from codegen.launch.levels import host_level
 from codegen.stored.names import NotStored
 
@@ -35,6 +36,7 @@ PRECISIONS = (
 )  # fmt: skip
 PACKAGES = ("cache", "capture", "codegen", "guards")
 HOME = str(Path(__file__).resolve().parents[2])
+MODULES = (capture_records.__file__, _capture.__file__)
 
 
 def state() -> dict[str, Any]:
@@ -150,13 +152,14 @@ def stamps_of_files() -> Iterator[bytes]:
     """Other bytes when somebody has touched one of our files."""
     for package in PACKAGES:
         yield _capture.file_stamps(os.path.join(HOME, package), ".py")
-    status = os.stat(_capture.__file__)
-    yield f"{_capture.__file__} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}".encode()
+    for path in MODULES:
+        status = os.stat(path)
+        yield f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}".encode()
 
 
 def own_files() -> list[str]:
     found = [path for package in PACKAGES for path in python_files(os.path.join(HOME, package))]
-    return [*sorted(found), _capture.__file__]
+    return [*sorted(found), *MODULES]
 
 
 def python_files(folder: str) -> Iterator[str]:

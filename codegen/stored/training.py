@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
+from capture_records import dataclass
 from codegen.autograd.partial_arguments import Have, set_of
 from codegen.autograd.replay import Replay
 from codegen.autograd.training import TrainingGraph, ViewsGraph, native_segment
-from codegen.kernel.records import dataclass
 from codegen.launch.compiled import CompiledGraph, refuse
 from codegen.stored.names import NotStored
 from codegen.stored.partials import StoredPartials, partials_data

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from capture_records import dataclass
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.foreign import is_foreign
-from codegen.kernel.records import dataclass
 from codegen.rewrite.table import rule_for
 from codegen.trace.updates import UPDATES
 

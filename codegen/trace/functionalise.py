@@ -23,8 +23,8 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from capture_records import dataclass
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
 from codegen.trace.recorder import Recorder

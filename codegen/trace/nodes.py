@@ -12,8 +12,8 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from capture_records import dataclass
 from codegen.kernel.foreign import is_foreign
-from codegen.kernel.records import dataclass
 from codegen.trace.behaviour import is_check
 from codegen.trace.draws import draw
 

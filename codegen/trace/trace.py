@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import fx
 
+from capture_records import dataclass
 from codegen.fake.fake import FakeMode
 from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 from codegen.trace.functionalise import Tracked
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.nodes import as_argument, drop_unused

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from capture_records import dataclass
 from codegen.fake.shapes.spec import is_dense
 from codegen.kernel.errors import UntraceableError
-from codegen.kernel.records import dataclass
 
 aten = torch.ops.aten
 Tensors = tuple[torch.Tensor, ...]

@@ -9,9 +9,9 @@ Out: `BufferProperties`: class, element format, shape, strides, and whether the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from capture_records import dataclass
 from guards.values import ObjectRef
 
 

@@ -9,11 +9,11 @@ Out: `TensorProperties`, plain data. None in `sizes` or `strides` is a free numb
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from capture_records import dataclass
 from guards.values import ObjectRef
 
 # c10::DeviceType by number (torch/headeronly/core/DeviceType.h).

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from dataclasses import dataclass
 from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any
 
+from capture_records import dataclass
 from guards.lookup import (
     Unresolved,
     dict_get,

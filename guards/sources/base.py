@@ -9,10 +9,11 @@ code. No source knows bytecode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
+from capture_records import dataclass
 from guards.namespace import FrameNamespace
 from guards.values import ObjectRef, constant_identity, is_constant
 

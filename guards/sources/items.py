@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 from weakref import ref as weak_reference
 
 import torch
 
+from capture_records import dataclass
 from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr, stored_length
 from guards.properties.iterator_state import part_of
 from guards.sources.base import DerivedSource

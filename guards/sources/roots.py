@@ -9,12 +9,13 @@ Out: sources without a base.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CellType, ModuleType
 from typing import Any, ClassVar
 
 import torch
 
+from capture_records import dataclass
 from guards.lookup import Unresolved, dict_get, safe_repr
 from guards.namespace import STACK_ITEM, FrameNamespace
 from guards.sources.base import Source

@@ -22,7 +22,7 @@ from typing import Any
 from bytecode import Instr
 
 from capture.bytecode.emit import HeldObject
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 UNIT = 2  # bytes of an instruction without its cache
 _EXTENDED = dis.EXTENDED_ARG

@@ -21,7 +21,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.rules import rule
 from capture.variables.numbers.late_values import SAMPLES, LateVariable
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.graph_float import GraphFloatVariable
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from guards.lookup import Unresolved
 from guards.sources import Source
 

@@ -21,7 +21,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.tensors.tensor import TensorVariable
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from guards.lookup import Unresolved
 from guards.sources import Source
 

@@ -28,7 +28,7 @@ from capture.variables.containers.sequence import SequenceVariable, TupleVariabl
 from capture.variables.core.base import LazyVariable, NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.tensors.tensor import TensorVariable
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.dense.forms import MatmulForm
 from codegen.llvm.dense.tile import Tile
 from codegen.llvm.dense.writer import Number, Writer

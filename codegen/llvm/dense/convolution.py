@@ -12,7 +12,7 @@ convolution with one channel a group reads the copy itself (`depthwise`).
 
 from __future__ import annotations
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.dense.blocking import Plan, plans, workspace
 from codegen.llvm.dense.depthwise import emit_depthwise
 from codegen.llvm.dense.forms import Epilogue, MatmulForm, Strides

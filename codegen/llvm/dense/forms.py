@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.dense.writer import Number
 from codegen.llvm.values import Code
 

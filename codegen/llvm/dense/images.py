@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.casts import cast
 from codegen.llvm.dense.writer import Number, Writer
 from codegen.llvm.types import constant

@@ -12,7 +12,7 @@ blocks are transposed in registers.
 
 from __future__ import annotations
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.casts import cast
 from codegen.llvm.dense.writer import Number, Writer
 from codegen.llvm.types import register_type

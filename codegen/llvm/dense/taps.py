@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.casts import cast
 from codegen.llvm.dense.forms import MatmulForm
 from codegen.llvm.dense.images import Image

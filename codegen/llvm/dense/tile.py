@@ -12,7 +12,7 @@ chain in the order of k.
 
 from __future__ import annotations
 
-from codegen.kernel.records import dataclass
+from capture_records import dataclass
 from codegen.llvm.dense.writer import Number, Writer
 from codegen.llvm.types import FLOATS, constant, register_type
 

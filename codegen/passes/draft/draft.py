@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 
+from capture_records import dataclass
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, Ranges, to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.kernel.program import BufferInfo
-from codegen.kernel.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ none of it, it takes 0.57 ms instead of 0.93. Parts that compute something toget
 
 from __future__ import annotations
 
+from capture_records import dataclass
 from codegen.kernel import index_algebra as ix
 from codegen.kernel.index_algebra import Index
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.kernel.program import is_input_memory
-from codegen.kernel.records import dataclass
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, children
 from codegen.passes.group.fuse import MAX_MEMBERS, Dependencies, runs_in_order

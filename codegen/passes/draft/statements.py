@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from capture_records import dataclass
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, atoms_of, indirect, plus
-from codegen.kernel.records import dataclass
 from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion
 from codegen.lower.tensor_expr import (
     Checked,

@@ -11,10 +11,10 @@ The pass splits only elementwise readers. Each part of a reduction would need th
 
 from __future__ import annotations
 
+from capture_records import dataclass
 from codegen.kernel import index_algebra as ix
 from codegen.kernel.index_algebra import Index
 from codegen.kernel.program import is_input_memory
-from codegen.kernel.records import dataclass
 from codegen.lower.graph import MAX_DEPTH, Lowering
 from codegen.lower.tensor_expr import (
     Assignment,

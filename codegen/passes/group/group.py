@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import Index, Ranges, axis, product
 from codegen.kernel.ir import Expr
-from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import Indices, Reduce, Shape, TensorExpr, flatten
 from codegen.passes.graph.failures import may_fail
 from codegen.passes.group.roots import Root, own_definitions

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.kernel.index_algebra import Index, Ranges, indirect, minus, row_major
 from codegen.kernel.ops import OPS
-from codegen.kernel.records import dataclass
 from codegen.lower.tensor_expr import (
     Assignment,
     Checked,

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from capture_records import dataclass
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, Poly, atoms_of, product, to_expr
 from codegen.kernel.program import BufferInfo
-from codegen.kernel.records import dataclass
 from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of
 from codegen.passes.loops.schedule import schedule

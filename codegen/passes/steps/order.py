@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from capture_records import dataclass
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
-from codegen.kernel.records import dataclass
 from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables

@@ -58,6 +58,15 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtu
     assert "CAPTURE_CACHE_DIR" in record.getMessage()
 
 
+@pytest.mark.parametrize(
+    ("given", "folder"), [("/caches", "/caches"), ("caches", "/home/me/.cache"), ("", "/home/me/.cache")]
+)
+def test_the_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, given: str, folder: str) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("XDG_CACHE_HOME", given)
+    assert str(llvm.kernel_store().directory) == f"{folder}/capture"
+
+
 @pytest.mark.parametrize("home", ["/proc/1", "/dev/null", "/proc/version/x"])
 def test_a_home_that_can_not_be_written(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, home: str

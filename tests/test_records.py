@@ -1,4 +1,4 @@
-"""Classes made by `codegen.kernel.records.dataclass` behave as those of the standard library."""
+"""Classes made by `capture_records.dataclass` behave as those of the standard library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from codegen.kernel import records
+from capture_records import dataclass
 
 NAN = float("nan")  # its hash is that of the object
-MAKERS = {"standard library": dataclasses.dataclass, "ours": records.dataclass}
+MAKERS = {"standard library": dataclasses.dataclass, "ours": dataclass}
 KINDS: list[dict[str, bool]] = [
     {"eq": eq, "frozen": frozen, "slots": slots}
     for eq in (True, False)
@@ -95,7 +95,7 @@ def test_same_as_in_the_standard_library(kind: dict[str, bool]) -> None:
     assert found == expected
 
 
-@records.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Point:
     x: int
     y: int = 2
@@ -106,7 +106,7 @@ def test_pickles() -> None:
 
 
 def test_methods_of_the_class_stay() -> None:
-    @records.dataclass(frozen=True)
+    @dataclass(frozen=True)
     class Own:
         value: int
 
@@ -125,6 +125,6 @@ def test_methods_of_the_class_stay() -> None:
 def test_a_mutable_default_is_refused() -> None:
     with pytest.raises(ValueError, match="mutable default"):
 
-        @records.dataclass
+        @dataclass
         class Wrong:
             items: list[int] = []  # noqa: RUF012 (that is the case)
