@@ -14,9 +14,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from bytecode import Bytecode, Instr
-from bytecode.instr import InstrLocation
-
+from capture.bytecode import library
 from guards.lookup import type_lookup
 
 PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
@@ -64,13 +62,15 @@ def release_constants(code: types.CodeType) -> types.CodeType:
 class Emission:
     """A growing list of instructions. Each new one has `location`, the place in the program's source."""
 
-    def __init__(self, location: InstrLocation | None = None, instructions: list[Any] | None = None) -> None:
+    def __init__(
+        self, location: library.InstrLocation | None = None, instructions: list[Any] | None = None
+    ) -> None:
         self.location = location
         self.instructions: list[Any] = [] if instructions is None else instructions
 
     def add(self, name: str, *operand: Any) -> None:
         """Add one instruction by its name. Only the methods of a dialect call this."""
-        self.instructions.append(Instr(name, *operand, location=self.location))
+        self.instructions.append(library.Instr(name, *operand, location=self.location))
 
     def append(self, item: Any) -> None:
         """Add a label, or the begin or end of a try block."""
@@ -79,9 +79,9 @@ class Emission:
 
 def bytecode_like(
     original: types.CodeType, instructions: list[Any], arguments: list[str], flags: int
-) -> Bytecode:
+) -> library.Bytecode:
     """Bytecode with the name and place of `original`. All arguments are positional."""
-    result = Bytecode(instructions)
+    result = library.Bytecode(instructions)
     result.name, result.qualname = original.co_name, original.co_qualname
     result.filename, result.first_lineno = original.co_filename, original.co_firstlineno
     result.argnames, result.argcount = arguments, len(arguments)

@@ -10,26 +10,25 @@ keeps only its line.
 
 from __future__ import annotations
 
-from bytecode import Bytecode, Instr
-from bytecode.instr import InstrLocation
+from capture.bytecode import library
 
 FAR = 128  # columns from here on
 
 
-def fill_places(code: Bytecode, first_line: int) -> None:
-    start = InstrLocation(first_line, None, None, None)
+def fill_places(code: library.Bytecode, first_line: int) -> None:
+    start = library.InstrLocation(first_line, None, None, None)
     for item in code:
-        if isinstance(item, Instr) and item.location is None:
+        if isinstance(item, library.Instr) and item.location is None:
             item.location = start
 
 
-def cut_far_places(code: Bytecode) -> None:
+def cut_far_places(code: library.Bytecode) -> None:
     for index, item in enumerate(code):
-        if isinstance(item, Instr) and item.location is not None and is_far(item.location):
+        if isinstance(item, library.Instr) and item.location is not None and is_far(item.location):
             code[index] = placed = item.copy()
-            placed.location = InstrLocation(item.location.lineno, item.location.lineno, None, None)
+            placed.location = library.InstrLocation(item.location.lineno, item.location.lineno, None, None)
 
 
-def is_far(place: InstrLocation) -> bool:
+def is_far(place: library.InstrLocation) -> bool:
     ends = (place.col_offset, place.end_col_offset)
     return place.lineno == place.end_lineno and any(end is not None and end >= FAR for end in ends)

@@ -21,10 +21,8 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
 
-from bytecode import Bytecode, Instr, Label, TryBegin
-from bytecode.instr import InstrLocation
-
 from cache.code_table import CodeTable
+from capture.bytecode import library
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like
@@ -130,7 +128,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
 
     Its arguments: one for each stack item but NULL (for HANDLED the exception), then the locals `names`.
     """
-    label = Label()
+    label = library.Label()
     owner = owner_name(original)
     is_cell = owner in original.co_cellvars
     prologue = _prologue(original, stack, label, None if owner in names or is_cell else owner)
@@ -164,8 +162,10 @@ def _noted(code: CodeType, made: Made, original: CodeType) -> CodeType:
     return code
 
 
-def _prologue(original: CodeType, stack: tuple[str, ...], label: Label, deleted: str | None) -> list[Any]:
-    code = Assembler(InstrLocation(original.co_firstlineno, None, None, None))
+def _prologue(
+    original: CodeType, stack: tuple[str, ...], label: library.Label, deleted: str | None
+) -> list[Any]:
+    code = Assembler(library.InstrLocation(original.co_firstlineno, None, None, None))
     code.begin(len(cell_names(original)))
     for index, kind in enumerate(stack):
         if kind == NULL:
@@ -183,17 +183,17 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label, deleted:
     return code.instructions
 
 
-def _with_label(original: CodeType, target: int, label: Label) -> list[Any]:
+def _with_label(original: CodeType, target: int, label: library.Label) -> list[Any]:
     """The original instructions, with the label before instruction `target`. Cells are free variables."""
     result: list[Any] = []
     index = 0
     handlers = decode(original).handlers
-    for item in Bytecode.from_code(original):
-        if isinstance(item, TryBegin):
+    for item in library.Bytecode.from_code(original):
+        if isinstance(item, library.TryBegin):
             handler = handlers[index]
             assert handler is not None
             item.stack_depth = handler.depth  # unknown to the library: the prologue jumps into the block
-        if not isinstance(item, Instr):
+        if not isinstance(item, library.Instr):
             result.append(item)
             continue
         if index == target:

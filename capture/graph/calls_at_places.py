@@ -16,8 +16,8 @@ import types
 from typing import Any
 
 import _capture
-from bytecode.instr import InstrLocation
 
+from capture.bytecode import library
 from capture.bytecode.dialects import Assembler
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places
@@ -27,12 +27,12 @@ OPTIMIZED_NEWLOCALS = 0x1 | 0x2
 FUNCTION = "function"
 
 
-def location_of(place: Place) -> InstrLocation:
+def location_of(place: Place) -> library.InstrLocation:
     first, last, start, end = place.positions
     return (
-        InstrLocation(place.line, None, None, None)
+        library.InstrLocation(place.line, None, None, None)
         if first is None
-        else InstrLocation(first, last, start, end)
+        else library.InstrLocation(first, last, start, end)
     )
 
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import _capture
 import torch
-from bytecode.instr import InstrLocation
 
+from capture.bytecode import library
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.instructions import Instruction, decode
@@ -191,7 +191,7 @@ def _raiser(place: Place, inner: types.FunctionType | None) -> types.FunctionTyp
     first, last, start, end = place.positions
     if first is None:
         first, last, start, end = place.line, None, None, None
-    code = Assembler(InstrLocation(first, last, start, end))
+    code = Assembler(library.InstrLocation(first, last, start, end))
     code.begin()
     if inner is not None:
         code.load_callable(inner)

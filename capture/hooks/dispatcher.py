@@ -16,8 +16,7 @@ from collections.abc import Callable
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
 
-from bytecode.instr import InstrLocation
-
+from capture.bytecode import library
 from capture.bytecode.dialects import Assembler
 from capture.bytecode.emit import bytecode_like, held_constant, release_constants
 
@@ -70,7 +69,7 @@ def dispatcher_code(dispatcher: Dispatcher) -> types.CodeType:
     own = dispatcher.code
     names = list(own.co_varnames[: argument_count(own)])
     held = held_constant(dispatcher)
-    code = Assembler(InstrLocation(own.co_firstlineno, None, None, None))
+    code = Assembler(library.InstrLocation(own.co_firstlineno, None, None, None))
     code.begin()
     code.load_callable(held)
     for name in names:

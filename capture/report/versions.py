@@ -10,7 +10,8 @@ Our own modules use names that other versions do not have. So the check comes be
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import os
 import re
 import sys
 from typing import NamedTuple
@@ -74,11 +75,24 @@ def _python_problem() -> str | None:
 
 def _found(library: str) -> str | None:
     try:
-        return str(importlib.import_module(library).__version__)
+        return _written(library) or str(importlib.import_module(library).__version__)
     except ModuleNotFoundError as missing:
         if missing.name != library:
             raise
         return None
+
+
+def _written(library: str) -> str | None:
+    """The version in a file of a library that is not imported yet: the import of `bytecode` takes 8 ms."""
+    spec = importlib.util.find_spec(library) if library not in sys.modules else None
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "version.py"), "rb") as file:
+            found = re.search(rb'^__version__ = "(.+)"\s*$', file.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return None if found is None else found[1].decode()
 
 
 def check() -> None:

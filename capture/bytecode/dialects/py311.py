@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
-
+from capture.bytecode import library
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
 from capture.bytecode.dialects.py311_read import RawInstruction as RawInstruction
 from capture.bytecode.dialects.py311_read import names_loaded as names_loaded
@@ -184,20 +183,20 @@ def only_reraises(instructions: Sequence[Instruction], handler: int) -> bool:
 
 def stored_local(item: Any) -> str | None:
     """The local that an instruction of new code stores, or None."""
-    return str(item.arg) if isinstance(item, Instr) and item.name == "STORE_FAST" else None
+    return str(item.arg) if isinstance(item, library.Instr) and item.name == "STORE_FAST" else None
 
 
 def loaded_local(item: Any) -> str | None:
     """The local that an instruction of new code loads, or None."""
-    return str(item.arg) if isinstance(item, Instr) and item.name == "LOAD_FAST" else None
+    return str(item.arg) if isinstance(item, library.Instr) and item.name == "LOAD_FAST" else None
 
 
-def with_free_cells(item: Instr) -> Instr:
+def with_free_cells(item: library.Instr) -> library.Instr:
     """The instruction for a function whose cells are all free variables. MAKE_CELL becomes NOP."""
     if item.name in _MAKES_CELLS:
-        return Instr("NOP", location=item.location)
-    if isinstance(item.arg, CellVar):
-        return Instr(item.name, FreeVar(item.arg.name), location=item.location)
+        return library.Instr("NOP", location=item.location)
+    if isinstance(item.arg, library.CellVar):
+        return library.Instr(item.name, library.FreeVar(item.arg.name), location=item.location)
     return item
 
 
@@ -214,9 +213,9 @@ def _operand(instruction: Instruction) -> tuple[Any, ...]:
     if name == "LOAD_GLOBAL":
         return ((bool(arg & 1), value),)
     if name == "COMPARE_OP":
-        return (Compare(arg),)
+        return (library.Compare(arg),)
     if name == "BINARY_OP":
-        return (BinaryOp(arg),)
+        return (library.BinaryOp(arg),)
     return (value,) if name in _BY_NAME else (arg,)
 
 
@@ -253,10 +252,10 @@ class Assembler(Emission):
 
     # --- jumps ---
 
-    def jump(self, label: Label) -> None:
+    def jump(self, label: library.Label) -> None:
         self.add("JUMP_FORWARD", label)
 
-    def jump_if_false(self, label: Label) -> None:
+    def jump_if_false(self, label: library.Label) -> None:
         self.add("POP_JUMP_FORWARD_IF_FALSE", label)
 
     # --- the stack ---
@@ -293,11 +292,11 @@ class Assembler(Emission):
 
     def load_cell(self, name: str) -> None:
         """Load the cell of a free variable."""
-        self.add("LOAD_CLOSURE", FreeVar(name))
+        self.add("LOAD_CLOSURE", library.FreeVar(name))
 
     def load_free(self, name: str) -> None:
         """Load the value of a free variable."""
-        self.add("LOAD_DEREF", FreeVar(name))
+        self.add("LOAD_DEREF", library.FreeVar(name))
 
     def load_constant(self, value: Any) -> None:
         held = held_constant(value)
@@ -390,6 +389,6 @@ class Assembler(Emission):
     def repeat(self, instruction: Instruction) -> None:
         self.add(instruction.name, *_operand(instruction))
 
-    def repeat_jump(self, instruction: Instruction, label: Label) -> None:
+    def repeat_jump(self, instruction: Instruction, label: library.Label) -> None:
         """Copy the jump and its condition, with another target."""
         self.add(_forward(instruction.name), label)

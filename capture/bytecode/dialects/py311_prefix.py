@@ -19,8 +19,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from bytecode import Instr
-
+from capture.bytecode import library
 from capture.bytecode.emit import HeldObject
 from capture_records import dataclass
 
@@ -61,7 +60,12 @@ def _layout(code: CodeType) -> _Layout:
 
 
 def with_prefix(
-    original: CodeType, items: Sequence[Instr], arguments: Sequence[str], target: int, stack: int, flags: int
+    original: CodeType,
+    items: Sequence[library.Instr],
+    arguments: Sequence[str],
+    target: int,
+    stack: int,
+    flags: int,
 ) -> tuple[CodeType, CodeType] | None:
     """The last item is a jump to instruction `target` of the original. `stack`: the size of the stack."""
     cells = (*original.co_freevars, *original.co_cellvars)
@@ -120,7 +124,7 @@ class _Writer:
         self.names = list(original.co_names)
         self.variables = {name: place for place, name in enumerate(variables)}
 
-    def add(self, item: Instr) -> None:
+    def add(self, item: library.Instr) -> None:
         operand: Any = item.arg if item.require_arg() else 0
         if item.opcode in dis.haslocal:
             operand = self.variables[operand]

@@ -55,6 +55,23 @@ def test_another_python(monkeypatch):
         versions.check()
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [('__version__ = "0.18.2"\n', "0.18.2"), ("version = '0.18.2'\n", "0.20"), (None, "0.20")],
+)
+def test_a_library_that_is_not_imported_tells_its_version_in_a_file(tmp_path, monkeypatch, text, found):
+    """Another file, or none: it is imported."""
+    (tmp_path / "other_bytecode").mkdir()
+    (tmp_path / "other_bytecode" / "__init__.py").write_text("__version__ = '0.20'")
+    if text is not None:
+        (tmp_path / "other_bytecode" / "version.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert versions._found("other_bytecode") == found
+    finally:
+        sys.modules.pop("other_bytecode", None)
+
+
 OTHER_TORCH = """
 import sys, types
 sys.modules["torch"] = types.ModuleType("torch")
