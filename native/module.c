@@ -33,6 +33,7 @@ static int init_parts(PyObject *module)
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
         {"file_stamps", init_file_stamps},
+        {"mersenne_twister", init_mersenne_twister},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {

@@ -136,7 +136,7 @@ def _step(step: Any) -> str:
         *map(_argument, step.args),
         *(f"{name}={_argument(value)}" for name, value in step.kwargs.items()),
     ]
-    return f"{', '.join(str(name) for name in step.outputs)} = {step.op}({', '.join(arguments)})"
+    return f"{', '.join(str(name) for name in step.outputs)} = {step.name}({', '.join(arguments)})"
 
 
 def _buffer(info: BufferInfo) -> str:

@@ -15,6 +15,7 @@ from itertools import cycle
 from typing import Any, Protocol
 
 import torch
+from torch._ops import OpOverload
 
 from capture_records import dataclass
 from codegen.kernel.ir import Expr, Kernel
@@ -121,6 +122,14 @@ class ExternStep:
     kwargs: dict[str, Any]
     outputs: tuple[str | None, ...]
     mutates: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For reports. `draw(aten.bernoulli_.float)`: a function that is told which operator to call."""
+        if isinstance(self.op, OpOverload):
+            return str(self.op)
+        told = [str(value) for value in self.args[:1] if isinstance(value, OpOverload)]
+        return self.op.__name__ + "".join(f"({op})" for op in told)
 
 
 @dataclass(slots=True)

@@ -470,7 +470,7 @@ class Planner:
         )
         self.emit("CALL", *head, *program, *targets)
         self.note_work(
-            str(step.op), [*reads_of(step), *(name for name in step.outputs if name is not None)], None
+            step.name, [*reads_of(step), *(name for name in step.outputs if name is not None)], None
         )
         self.defined.update(name for name in step.outputs if name is not None)
 
@@ -542,12 +542,12 @@ class Planner:
         )
         words = [*head, len(self.specs), int(self.uses_torch), *inputs, *outputs, *specs, *self.code]
         calls = [
-            str(step.op)
+            step.name
             for i, step in enumerate(self.program.steps)
             if isinstance(step, ExternStep) and self.is_call(i)
         ]
         native = [
-            str(step.op)
+            step.name
             for i, step in enumerate(self.program.steps)
             if i in self.matmuls and isinstance(step, ExternStep)
         ]

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen.trace.bernoulli import fill_bernoulli
+
 
 def draws_numbers(op: Any) -> bool:
     """Whether a call of `op`, an operator or `draw`, takes numbers from a generator."""
@@ -25,4 +27,7 @@ def draw(
     op: OpOverload, shape: list[int], strides: list[int], dtype: torch.dtype, *args: Any, **kwargs: Any
 ) -> torch.Tensor:
     """A new tensor of that layout, filled by the in-place random operator `op(tensor, *args, **kwargs)`."""
-    return op(torch.empty_strided(shape, strides, dtype=dtype), *args, **kwargs)
+    tensor = torch.empty_strided(shape, strides, dtype=dtype)
+    if op is torch.ops.aten.bernoulli_.float and fill_bernoulli(tensor, *args, **kwargs):
+        return tensor
+    return op(tensor, *args, **kwargs)
