@@ -1,42 +1,33 @@
 """What else decides a compilation: the state of the process, and the versions of all that takes part.
 
-In:  the process, its environment, the files of this package.
+In:  the process, its environment, the files of this package (`codegen.stored.own_files`).
 Out: `state()`: modes and settings as plain data. `versions()`: a digest. `restored(state)`: the modes again,
      for what is compiled later.
 
     state()      ->   {"grad_mode": true, "default_dtype": "float32", "level": "x86-64-v4", ...}
     versions()   ->   "5f1c..."
-
-A changed compiler must never read what an older one has written. So the digest has the contents of the
-package's own files, and not its version alone.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
-import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import _capture
 import torch
 
-import capture_records
 from codegen.launch.levels import host_level
+from codegen.stored import own_files
 from codegen.stored.names import NotStored
 
 #: where torch keeps the precision of float32; `torch.get_float32_matmul_precision` may raise
 PRECISIONS = (
     ("generic", "all"), ("mkldnn", "all"), ("mkldnn", "matmul"), ("mkldnn", "conv"), ("mkldnn", "rnn"),
 )  # fmt: skip
-PACKAGES = ("cache", "capture", "codegen", "guards")
-HOME = str(Path(__file__).resolve().parents[2])
-MODULES = (capture_records.__file__, _capture.__file__)
 
 
 def state() -> dict[str, Any]:
@@ -87,9 +78,9 @@ def own_operators() -> list[str]:
     """What programs have registered for torch's own operators, torch's own registrations aside."""
     global last_look
     if torch.library._impls != last_look[0]:
-        every = frozenset(torch.library._impls)
-        counted = (every - registered_first()).union([key for key in every if key[-5:] != "/Meta"])
-        last_look = every, sorted([key for key in counted if key[:5] == "aten/"])
+        every, first = frozenset(torch.library._impls), registered_first()
+        own = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first)]
+        last_look = every, sorted(own)
     return last_look[1]
 
 
@@ -127,56 +118,18 @@ def versions(store: Any = None) -> str:
     """
     global known_versions
     if known_versions is None:
-        touched = digest_of(stamps_of_files())
-        stored = None if store is None else store.get(("files", touched), "digest")
-        contents = stored.decode() if stored else digest_of(contents_of(own_files()))
-        if store is not None and stored is None:
-            store.put(("files", touched), contents.encode(), "digest")
-        texts = (contents, torch.__version__, str(torch.version.git_version), sys.version, llvm_version())
-        known_versions = digest_of(text.encode() for text in texts)
+        texts = (
+            own_files.contents(store),
+            torch.__version__,
+            str(torch.version.git_version),
+            sys.version,
+            llvm_version(),
+        )
+        known_versions = own_files.digest_of(text.encode() for text in texts)
     return known_versions
 
 
 known_versions: str | None = None
-
-
-def digest_of(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{len(part)}:".encode())
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def stamps_of_files() -> Iterator[bytes]:
-    """Other bytes when somebody has touched one of our files."""
-    for package in PACKAGES:
-        yield _capture.file_stamps(os.path.join(HOME, package), ".py")
-    for path in MODULES:
-        status = os.stat(path)
-        yield f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}".encode()
-
-
-def own_files() -> list[str]:
-    found = [path for package in PACKAGES for path in python_files(os.path.join(HOME, package))]
-    return [*sorted(found), *MODULES]
-
-
-def python_files(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as items:
-        for item in items:
-            if item.name.endswith(".py"):
-                yield item.path
-            elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
-                yield from python_files(item.path)
-
-
-def contents_of(paths: Iterable[str]) -> Iterator[bytes]:
-    """Names and contents: not where the package is installed."""
-    for path in paths:
-        yield os.path.basename(path).encode()
-        with open(path, "rb") as file:
-            yield file.read()
 
 
 def llvm_version() -> str:

@@ -1,0 +1,101 @@
+"""What the files of this package are: a changed compiler must never read what an older one has written.
+
+In:  a store.
+Out: `contents(store)`: a digest of the contents of all files.
+
+    contents(store)   ->   "5f1c...", in 1.5 ms where the store has it, else in 20 ms
+
+The store keeps the digest with the names of all files and folders, and with their stamps: numbers, sizes and
+times. A process that finds the same stamps takes the digest. A file that somebody writes, even in place, has
+another stamp; a folder that gets or loses a file has, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import _capture
+
+import capture_records
+
+PACKAGES = ("cache", "capture", "codegen", "guards")
+HOME = str(Path(__file__).resolve().parents[2])
+MODULES = (capture_records.__file__, _capture.__file__)
+KIND = "digest"
+CHANGED = slice(4, None, 6)  # among the numbers of stamps: the second of the last change
+YOUNG = 2  # seconds: a file may change once more without another time
+
+
+def contents(store: Any = None) -> str:
+    known = None if store is None else store.get(_place(), KIND)
+    if known is not None:
+        digest, stamps, names = (*known.split(b"\n", 2), b"", b"")[:3]
+        if stamps == _digest_of_stamps(_stamps(names)):
+            return str(digest.decode())
+    names = _names()
+    stamps = _stamps(names)
+    digest = digest_of(_contents())
+    if store is not None and (names, stamps) == (_names(), _stamps(names)) and not _is_young(stamps):
+        store.put(_place(), b"\n".join((digest.encode(), _digest_of_stamps(stamps), names)), KIND)
+    return digest
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _place() -> tuple[str, ...]:
+    """By place and extension: containers that share a store may have other files at the same place."""
+    status = os.stat(_capture.__file__)
+    return "files", HOME, f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+
+
+def _stamps(names: bytes) -> bytes:
+    found: bytes = _capture.file_stamps(HOME, names)
+    return found
+
+
+def _digest_of_stamps(stamps: bytes) -> bytes:
+    return hashlib.sha256(stamps).hexdigest().encode()
+
+
+def _is_young(stamps: bytes) -> bool:
+    return bool(max(memoryview(stamps).cast("q")[CHANGED]) > time.time() - YOUNG)
+
+
+# --- the files --------------------------------------------------------------------------------------------
+
+
+def _names() -> bytes:
+    """Of all folders and files, each with a zero byte at its end."""
+    found = [name for package in PACKAGES for name in (package, *_below(package))]
+    return b"".join(os.fsencode(name) + b"\0" for name in (*found, *MODULES))
+
+
+def _below(folder: str) -> Iterator[str]:
+    with os.scandir(os.path.join(HOME, folder)) as items:
+        for item in sorted(items, key=lambda item: item.name):
+            name = f"{folder}/{item.name}"
+            if name.endswith(".py"):
+                yield name
+            elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
+                yield name
+                yield from _below(name)
+
+
+def _contents() -> Iterator[bytes]:
+    """Names and contents: not where the package is installed."""
+    files = [name for package in PACKAGES for name in _below(package) if name.endswith(".py")]
+    for name in (*files, *MODULES):
+        yield (os.path.basename(name) if name in MODULES else name).encode()
+        with open(os.path.join(HOME, name), "rb") as file:
+            yield file.read()
