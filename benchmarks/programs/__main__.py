@@ -8,9 +8,9 @@ Times are processor seconds of one thread. An eager and a captured run take turn
 core; then again: the second captured run finds the store that the first one has filled. The settled step is
 the median of the second half. The noise is half of the difference between the ratios of odd and even steps,
 of the noisier pair. The warm-up is what the captured run spent more than its settled steps, compared with the
-same of the eager run; it includes everything before the first step. Break-even is the step at which the two
-runs have spent the same. The first step includes the setup of the program, as the eager one does that is
-taken off.
+same of the eager run; it includes everything before the first step, but for the modules that torch loads with
+the first optimizer. Break-even is the step at which the two runs have spent the same. The first step includes
+the setup of the program, as the eager one does that is taken off.
 
 Where results differ, another eager run shows whether that means anything: in each step it goes one rounding
 apart. Where two eager runs have parted, the results of a captured one are not compared.

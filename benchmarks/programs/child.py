@@ -9,6 +9,7 @@ Out: a line of JSON: the processor time at the start and behind each step, the l
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -69,6 +70,8 @@ def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
     pin()
     torch.manual_seed(0)
     chosen = PROGRAMS[name]
+    if chosen.optimizers:  # torch loads it with the first one: 1 s of each run, in which the rest is lost
+        importlib.import_module("torch._dynamo")
     if mode in ("eager", "nudged"):
         if mode == "nudged":
             nudge_each_update()

@@ -202,7 +202,7 @@ class Scheduler:
         return kept_before**0.5 * original + (1 - kept_before) ** 0.5 * output
 
 
-@program(steps=60)
+@program(steps=60, optimizers=False)
 def diffusion_sampling(tick, steps):
     """A step is a step of the sampler, with guidance: the network runs with and without a condition."""
     model, scheduler = ConditionedUNet().eval(), Scheduler()

@@ -139,7 +139,7 @@ class GreedyDecoder:
         return tokens, bool((tokens[:, -1] == self.end).all())
 
 
-@program(steps=16)
+@program(steps=16, optimizers=False)
 def whisper(tick, steps):
     """A step is a recording: it is encoded, and 16 tokens are decoded from it."""
     encoder, decoder = AudioEncoder(40, 100, 96, 4, 2).eval(), TextDecoder(400, 64, 96, 4, 2).eval()
@@ -234,7 +234,7 @@ def complete(model, prompt, count, temperature=1.0, top_p=0.9):
     return tokens
 
 
-@program(steps=16)
+@program(steps=16, optimizers=False)
 def static_cache(tick, steps):
     """A step is a prompt of another length, and 16 tokens behind it."""
     model = CachedModel().eval()
@@ -265,7 +265,7 @@ def beam_search(model, prompt, beams, count, end=3):
     return tokens[scores.argmax()], scores.max()
 
 
-@program(steps=16)
+@program(steps=16, optimizers=False)
 def beams(tick, steps):
     """A step is a prompt, and 12 tokens behind it by a search with four beams."""
     model = TextDecoder(400, 64, 96, 4, 2).eval()

@@ -17,19 +17,23 @@ Tick = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Program:
-    """`run(tick, steps)` calls `tick(loss)` `steps` times, and returns the tensors that it has trained."""
+    """`run(tick, steps)` calls `tick(loss)` `steps` times, and returns the tensors that it has trained.
+
+    optimizers: it makes some.
+    """
 
     name: str
     run: Callable[[Tick, int], Iterable[torch.Tensor]]
     steps: int
+    optimizers: bool
 
 
 PROGRAMS: dict[str, Program] = {}
 
 
-def program(steps: int) -> Callable[[Any], Any]:
+def program(steps: int, optimizers: bool = True) -> Callable[[Any], Any]:
     def register(run: Any) -> Any:
-        PROGRAMS[run.__name__] = Program(run.__name__, run, steps)
+        PROGRAMS[run.__name__] = Program(run.__name__, run, steps, optimizers)
         return run
 
     return register
