@@ -570,6 +570,22 @@ def mended(x):
     return y * 2, [i for i in range(3)]
 
 
+# === recurrent_length
+
+
+GRU, LSTM = torch.nn.GRU(4, 4, batch_first=True), torch.nn.LSTM(4, 4, batch_first=True)
+STEPS = torch.ones(3, 5, 4)
+capture.maybe_mark_dynamic(STEPS, 1)  # as after calls with several lengths
+
+
+def breaks(x):
+    return GRU(STEPS * x[0])[0]
+
+
+def mended(x):
+    return LSTM(STEPS * x[0])[0]
+
+
 # === set_attr
 
 

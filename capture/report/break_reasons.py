@@ -111,6 +111,10 @@ REASONS: dict[str, Reason] = {
     "too_many_instructions": Reason(
         "the frame needs more than {limit} instructions", "shorten the loop or raise config.max_instructions"
     ),
+    "recurrent_length": Reason(
+        "{name} unrolls its loop over time, whose length changes from call to call",
+        "call the recurrent network outside the captured code, pad to one length, or use an LSTM",
+    ),
     "too_many_places": Reason(
         "the graph would need guards on more than {limit} values of the program",
         "keep large collections of numbers in a tensor",

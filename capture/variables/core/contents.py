@@ -149,6 +149,9 @@ CALLS = {
         torch.optim.adam._multi_tensor_adam torch.optim.adam._single_tensor_adam
         torch.optim.sgd._multi_tensor_sgd torch.optim.sgd._single_tensor_sgd
     """,
+    "capture.variables.torch.recurrent_rules": """
+        torch.gru torch.rnn_relu torch.rnn_tanh
+    """,
     "capture.variables.torch.rules": """
         <Buffer> <_lazy_property_and_property> torch.nn.modules.transformer._detect_is_causal_mask
     """,

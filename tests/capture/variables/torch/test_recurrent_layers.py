@@ -1,0 +1,78 @@
+"""Recurrent layers whose loop over time a graph would unroll: values and gradients are eager's."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import capture
+
+
+class Model(nn.Module):
+    """A recurrent layer between operations that stay in graphs."""
+
+    def __init__(self, kind: Any, **options: Any) -> None:
+        super().__init__()
+        self.before, self.layer, self.after = nn.Linear(3, 4), kind(4, 5, **options), nn.Linear(5, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out, state = self.layer(self.before(x).relu())
+        return self.after(out).tanh().sum() + state.square().sum()
+
+
+def compare(model: nn.Module, sizes: list[tuple[int, int]]) -> None:
+    capture.reset()
+    twin = copy.deepcopy(model)
+    fast = capture.compile(twin)
+    for size in sizes:
+        x = torch.randn(*size, 3).double()
+        losses = model(x), fast(x)
+        torch.testing.assert_close(*losses)
+        for loss in losses:
+            loss.backward()
+        for own, other in zip(model.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(own.grad, other.grad)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+def test_length_that_changes_is_left_to_python(kind: Any, batch_first: bool) -> None:
+    """A graph for each length would cost what the first one did."""
+
+    def size(length: int) -> tuple[int, int]:
+        return (2, length) if batch_first else (length, 2)
+
+    compiled = []
+
+    def run(model: nn.Module, *lengths: int) -> None:
+        compare(model, [size(length) for length in lengths])
+        compiled.append(capture.counters["graphs"]["compiled"])
+
+    model = Model(kind, batch_first=batch_first).double()
+    run(model, 5, 6, 7)
+    assert capture.counters["graph_breaks"]["recurrent_length"] > 0
+    run(model, 5, 6, 7, 8, 9, 10, 11)
+    assert compiled[0] == compiled[1]
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+def test_batch_that_changes_stays_in_one_graph(kind: Any) -> None:
+    compare(Model(kind, batch_first=True).double(), [(batch, 5) for batch in (2, 3, 4, 5)])
+    assert not capture.counters["graph_breaks"]
+
+
+def test_steps_of_an_lstm_may_change() -> None:
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LSTM(3, 4, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x)[0].sum()
+
+    compare(Tagger().double(), [(2, length) for length in (5, 6, 7)])
+    assert not capture.counters["graph_breaks"]
