@@ -26,6 +26,7 @@ class Model(nn.Module):
 
 def compare(model: nn.Module, sizes: list[tuple[int, int]]) -> None:
     capture.reset()
+    model.zero_grad()
     twin = copy.deepcopy(model)
     fast = capture.compile(twin)
     for size in sizes:
