@@ -96,7 +96,8 @@ UNUSED = {
 
 #: what a process does not need that finds all its entries in the store
 OF_COMPILERS = (
-    "capture.interpret.translator", "codegen.compile_fx", "codegen.fake", "llvmlite.binding", "bytecode",
+    "capture.interpret.translator", "codegen.compile_fx", "codegen.fake.dispatch", "llvmlite.binding",
+    "bytecode",
 )  # fmt: skip
 IMPORT = """
 import sys, torch, dataclasses
@@ -114,6 +115,24 @@ def test_the_import_does_no_more_than_it_has_to():
     loaded = done.stdout.splitlines()
     assert not [name for name in loaded if name.startswith(("sysconfig", *OF_COMPILERS))]
     assert not [name for name in loaded if name.startswith("class of ")]
+
+
+RESUMED = """
+import sys, types, capture
+from capture.bytecode import resume
+
+def f(x, y):
+    y = x + y
+    return y * 2
+
+code = resume.resume_code(f.__code__, 5, (), ("y",))
+print(types.FunctionType(code, {})(21), "bytecode" in sys.modules)
+"""
+
+
+def test_most_resume_functions_need_no_library():
+    done = subprocess.run([sys.executable, "-c", RESUMED], capture_output=True, text=True)
+    assert done.stdout.split() == ["42", "False"], done.stdout + done.stderr
 
 
 def test_a_capture_imports_what_it_uses():

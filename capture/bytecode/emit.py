@@ -59,6 +59,10 @@ def release_constants(code: types.CodeType) -> types.CodeType:
     return code.replace(co_consts=constants)
 
 
+#: a name, and an operand where the instruction has one
+NamedInstruction = tuple[Any, ...]
+
+
 class Emission:
     """A growing list of instructions. Each new one has `location`, the place in the program's source."""
 

@@ -16,7 +16,7 @@ same. Cells of the original become free variables, because the resume function s
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
@@ -25,7 +25,7 @@ from cache.code_table import CodeTable
 from capture.bytecode import library
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import Assembler, dialect
-from capture.bytecode.emit import bytecode_like
+from capture.bytecode.emit import NamedInstruction, bytecode_like
 from capture.bytecode.instructions import decode, remember_prefix
 from capture.bytecode.line_places import cut_far_places
 from capture.bytecode.stack_items import HANDLED, METHOD, NULL
@@ -128,10 +128,9 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
 
     Its arguments: one for each stack item but NULL (for HANDLED the exception), then the locals `names`.
     """
-    label = library.Label()
     owner = owner_name(original)
     is_cell = owner in original.co_cellvars
-    prologue = _prologue(original, stack, label, None if owner in names or is_cell else owner)
+    prologue = _prologue(original, stack, None if owner in names or is_cell else owner)
     arguments = [f"{STACK_ITEM}{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
     if owner is not None:
         arguments = [OWNER if is_cell else owner, *(a for a in arguments if a != owner)]
@@ -141,18 +140,34 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     if prefixed is not None:
         code, head = prefixed
         remember_prefix(code, head, original, target)
-        return _noted(code, Made(weakref.ref(original), len(prologue), target, stack, names), original)
-    items = [*prologue, *_with_label(original, target, label)]
+    else:
+        code = _by_library(original, prologue, arguments, target, size, flags)
+    return _noted(code, Made(weakref.ref(original), len(prologue) + 1, target, stack, names), original)
+
+
+def _by_library(
+    original: CodeType,
+    prologue: Sequence[NamedInstruction],
+    arguments: list[str],
+    target: int,
+    size: int,
+    flags: int,
+) -> CodeType:
+    label = library.Label()
+    begin = Assembler(library.InstrLocation(original.co_firstlineno, None, None, None))
+    for instruction in prologue:
+        begin.add(*instruction)
+    begin.jump(label)
+    items = [*begin.instructions, *_with_label(original, target, label)]
     result = bytecode_like(original, items, arguments, flags)
     result.freevars = list(cell_names(original))
     result.cellvars = []
     cut_far_places(result)
-    code = result.to_code(
+    return result.to_code(
         stacksize=size,
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    return _noted(code, Made(weakref.ref(original), len(prologue), target, stack, names), original)
 
 
 def _noted(code: CodeType, made: Made, original: CodeType) -> CodeType:
@@ -162,10 +177,16 @@ def _noted(code: CodeType, made: Made, original: CodeType) -> CodeType:
     return code
 
 
-def _prologue(
-    original: CodeType, stack: tuple[str, ...], label: library.Label, deleted: str | None
-) -> list[Any]:
-    code = Assembler(library.InstrLocation(original.co_firstlineno, None, None, None))
+class _Named(Assembler):
+    """Its instructions are names with operands. So most resume functions need no library."""
+
+    def add(self, name: str, *operand: Any) -> None:
+        self.instructions.append((name, *operand))
+
+
+def _prologue(original: CodeType, stack: tuple[str, ...], deleted: str | None) -> Sequence[NamedInstruction]:
+    """What stands in front of the jump into the original."""
+    code = _Named()
     code.begin(len(cell_names(original)))
     for index, kind in enumerate(stack):
         if kind == NULL:
@@ -179,7 +200,6 @@ def _prologue(
             code.load_attribute(kind.removeprefix(METHOD))
     if deleted is not None:
         code.delete_local(deleted)
-    code.jump(label)
     return code.instructions
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
+from codegen.fake.supported import is_supported
 from guards.sources import DictItemSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
     of_code = history.glances.get(frame.code)
     if of_code is None:
         of_code = history.glances[frame.code] = {}
-    from codegen.fake.twins import is_supported  # lazy: frames of stored entries are not looked at
-
     policy = SizePolicy(dynamic, of_code.setdefault(_entries_of(frame), Seen()))
     for value, source in _arguments(frame):
         if type(value) is torch.Tensor and is_supported(value):

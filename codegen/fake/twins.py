@@ -18,36 +18,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from codegen.fake.dispatch import META
 from codegen.fake.fake import FakeMode, FakeTensor
+from codegen.fake.supported import check_supported
 from codegen.kernel.errors import UnsupportedTensor
-
-PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-
-
-def has_lost_its_place(tensor: torch.Tensor) -> bool:
-    """A view that was made without gradients, of memory that was then written to with gradients. torch raises
-    where it is asked for its place in autograd's graph.
-    """
-    try:
-        return tensor.is_leaf is None  # never: it is asked for its error
-    except RuntimeError:
-        return True
-
-
-UNSUPPORTED_KEYS = (  # (test, name) of tensors without a fake twin; their dispatch keys say it all
-    (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
-    (lambda t: t.is_quantized, "a quantised tensor"),
-    (lambda t: t.is_conj(), "a lazily conjugated tensor"),
-    (lambda t: t.is_neg(), "a lazily negated tensor"),
-    (lambda t: t.is_nested, "a nested tensor"),
-    (lambda t: t.device.type == "meta", "a meta tensor"),
-    (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
-    (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
-)
-UNSUPPORTED_TENSORS = (
-    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
-    (has_lost_its_place, "a view without a place in autograd's graph"),
-)
-_supported_keys: set[int] = set()  # dispatch keys of tensors that passed the tests of keys
 
 
 def to_fake(
@@ -72,27 +44,6 @@ def to_fake(
     fake = make_fake(mode, tensor, layout)
     mode.memo[tensor] = fake
     return fake
-
-
-def check_supported(tensor: torch.Tensor) -> None:
-    """Raises `UnsupportedTensor` for a tensor that has no fake twin."""
-    if type(tensor) not in PLAIN_TYPES:
-        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
-    keys = torch._C._dispatch_keys(tensor).raw_repr()
-    unknown = () if keys in _supported_keys else UNSUPPORTED_KEYS
-    for test, name in (*unknown, *UNSUPPORTED_TENSORS):
-        if test(tensor):
-            raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
-    _supported_keys.add(keys)
-
-
-def is_supported(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a fake twin. Others may have no sizes or strides."""
-    try:
-        check_supported(tensor)
-    except UnsupportedTensor:
-        return False
-    return True
 
 
 def make_fake(

@@ -1,11 +1,12 @@
 """Instructions in front of existing code, whose own bytes stay as they are but for the places of locals.
 
-In:  a code object; new first instructions, which jump over its own ones; the names of the arguments.
+In:  a code object; new first instructions; the names of the arguments; which of its own instructions comes
+     next.
 Out: the new code object, and its beginning alone. Cells are free variables in it, because the caller gives
      them. None where a local would need an instruction of another length: then the library `bytecode` has to
      write the whole code.
 
-    with_prefix(f, [RESUME; LOAD_FAST x; JUMP_FORWARD], ("x",), 12)    ->    those, then all of f
+    with_prefix(f, [("RESUME", 0), ("LOAD_FAST", "x")], ("x",), 12)    ->    those, JUMP_FORWARD, all of f
 
 A jump in 3.11 says how far it goes, so the old ones stay right. A large function with many graph breaks has
 many such copies of its code, and the library takes a thousand times longer for each.
@@ -19,12 +20,11 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from capture.bytecode import library
-from capture.bytecode.emit import HeldObject
+from capture.bytecode.emit import HeldObject, NamedInstruction
 from capture_records import dataclass
 
 UNIT = 2  # bytes of an instruction without its cache
-_EXTENDED = dis.EXTENDED_ARG
+_EXTENDED, _JUMP = dis.EXTENDED_ARG, dis.opmap["JUMP_FORWARD"]
 _CACHES: Sequence[int] = dis._inline_cache_entries  # type: ignore[attr-defined]
 _LOCALS = frozenset((*dis.haslocal, *dis.hasfree))  # their operand is a place among locals and cells
 _WITHOUT_COLUMN = 13  # the kind of an entry of the line table
@@ -61,13 +61,13 @@ def _layout(code: CodeType) -> _Layout:
 
 def with_prefix(
     original: CodeType,
-    items: Sequence[library.Instr],
+    items: Sequence[NamedInstruction],
     arguments: Sequence[str],
     target: int,
     stack: int,
     flags: int,
 ) -> tuple[CodeType, CodeType] | None:
-    """The last item is a jump to instruction `target` of the original. `stack`: the size of the stack."""
+    """Behind the items stands a jump to instruction `target`. `stack`: the size of the stack."""
     cells = (*original.co_freevars, *original.co_cellvars)
     known = {*arguments, *cells}
     names = (*arguments, *(name for name in original.co_varnames if name not in known))
@@ -76,9 +76,9 @@ def with_prefix(
     if body is None or len(known) < len(arguments) + len(cells):
         return None
     writer = _Writer(original, names)
-    for item in items[:-1]:
-        writer.add(item)
-    writer.add_word(items[-1].opcode, layout.begins[target] // UNIT)
+    for item in items:
+        writer.add(*item)
+    writer.add_word(_JUMP, layout.begins[target] // UNIT)
     code = original.replace(
         co_code=bytes(writer.text) + body,
         co_argcount=len(arguments),
@@ -124,17 +124,17 @@ class _Writer:
         self.names = list(original.co_names)
         self.variables = {name: place for place, name in enumerate(variables)}
 
-    def add(self, item: library.Instr) -> None:
-        operand: Any = item.arg if item.require_arg() else 0
-        if item.opcode in dis.haslocal:
+    def add(self, name: str, operand: Any = 0) -> None:
+        number = dis.opmap[name]
+        if number in dis.haslocal:
             operand = self.variables[operand]
-        elif item.opcode in dis.hasconst:
+        elif number in dis.hasconst:
             self.constants.append(operand.value if isinstance(operand, HeldObject) else operand)
             operand = len(self.constants) - 1
-        elif item.opcode in dis.hasname:
+        elif number in dis.hasname:
             self.names.append(operand)
             operand = len(self.names) - 1
-        self.add_word(item.opcode, operand)
+        self.add_word(number, operand)
 
     def add_word(self, number: int, operand: int) -> None:
         for shift in (24, 16, 8):
