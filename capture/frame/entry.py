@@ -176,6 +176,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooke
     sampled = capture.tx.is_straight and not settings.fullgraph
     entry = cache.CacheEntry(encode(guards, [], frame.code), settings.key, unhooked=unhooked, sampled=sampled)
     entry.guard_set = guards
+    entry.breaks = capture.value is None
     return entry
 
 

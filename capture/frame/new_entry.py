@@ -15,6 +15,7 @@ from capture.frame.attempts import Attempts
 from capture.frame.entry import build_entry
 from capture.frame.left_to_python import forget_frames
 from capture.frame.translation import translate
+from capture.policy import patience
 from capture.process.thread_state import ThreadState
 from capture.report import observe
 from capture.report.retry import Retry
@@ -42,6 +43,7 @@ def entry_of_last_attempt(
                 capture = translate(tx, attempts)
                 entry = build_entry(frame, capture, settings)
                 stored_entries.keep(frame, capture, entry, settings, attempts.seen)
+                patience.note_entry(frame.code, entry, capture.output.granted.inlined.values())
                 capture.output.forget_objects()
                 return entry
         except Retry as signal:

@@ -114,9 +114,11 @@ def _tell(frame: Any, data: Any, seconds: float) -> None:
 
 
 def _learn(seen: Seen, shelf: Shelf) -> None:
-    """The translation that follows knows which sizes changed in earlier runs of the program."""
+    """The translation that follows knows which sizes changed in earlier runs of the program. Those of the
+    first owner of a method say nothing of another one.
+    """
     try:
-        seen.learn(shelf.seen)
+        seen.learn(shelf.seen if seen.alone else {**shelf.seen, "sizes": {}, "strides": {}})
     except DAMAGES as damage:
         shelf.report(damage)
 

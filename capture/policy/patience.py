@@ -17,19 +17,20 @@ from __future__ import annotations
 import functools
 import sys
 from enum import IntEnum
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import _capture
 import torch
 
+import cache
 from capture.bytecode.dialects import dialect
 from capture.policy import foresight, frame_filter, gains
 from capture.report import observe
 from capture.report.config import config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from capture.policy.settings import CaptureSettings
 
@@ -167,6 +168,20 @@ def waited(code: CodeType) -> str:
         return ""
     _, runs, spent, _, _ = _capture.cold_runs(code)
     return f", after {runs} runs of {spent / 1e6:.1f} ms in all"
+
+
+def note_entry(code: CodeType, entry: Any, inlined: Iterable[FunctionType]) -> None:
+    """A frame of this code has been captured. What Python has spent in the functions that it inlines was a
+    part of the frame: they wait anew. Where it is left to Python because of a break, the next frame would be,
+    too.
+    """
+    if not has_to_pay():
+        return
+    if entry.code is not None or entry.graph is not None:
+        for function in inlined:
+            _capture.count_anew(function.__code__)
+    elif entry.breaks and not cache.has_captured(code):
+        _capture.leave_code(code)
 
 
 def is_looked_up(code: CodeType) -> bool:

@@ -22,7 +22,7 @@ import torch
 
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.supported import is_supported
-from guards.sources import DictItemSource, ItemSource, LocalSource, Source
+from guards.sources import AttrSource, DictItemSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -86,17 +86,30 @@ def _entries_of(frame: Any) -> tuple[int, bool]:
 
 
 def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:
+    """The arguments, their items, and the settings of optimizers among them: schedules change these."""
     code: CodeType = frame.code
     for name, value in zip(code.co_varnames, frame.locals):
         source = LocalSource(name)
-        yield value, source
-        if type(value) in (tuple, list):
-            for index, item in enumerate(itertools.islice(value, MOST_ITEMS)):
-                yield item, ItemSource(source, index)
-        elif type(value) is dict:
-            for key, item in itertools.islice(value.items(), MOST_ITEMS):
-                if type(key) is str:
-                    yield item, DictItemSource(source, key)
+        for item, place in ((value, source), *_items(value, source)):
+            yield item, place
+            if isinstance(item, torch.optim.Optimizer):
+                yield from _settings(item, place)
+
+
+def _settings(optimizer: torch.optim.Optimizer, source: Source) -> Iterator[tuple[Any, Source]]:
+    groups = AttrSource(source, "param_groups")
+    for group, place in _items(vars(optimizer).get("param_groups"), groups):
+        yield from _items(group, place)
+
+
+def _items(value: Any, source: Source) -> Iterator[tuple[Any, Source]]:
+    if type(value) in (tuple, list):
+        for index, item in enumerate(itertools.islice(value, MOST_ITEMS)):
+            yield item, ItemSource(source, index)
+    elif type(value) is dict:
+        for key, item in itertools.islice(value.items(), MOST_ITEMS):
+            if type(key) is str:
+                yield item, DictItemSource(source, key)
 
 
 def _is_no_module(source: Source) -> bool:

@@ -74,18 +74,26 @@ class Seen:
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
     loops: dict[Any, set[int]] = field(default_factory=dict)
+    owned: bool = False  # sizes and strides are of one owner of the method
     alone: bool = True  # no other owner of the method has values of its own
 
     def as_data(self) -> dict[str, Any]:
         """What is known of sizes and numbers, for JSON. Owners can't be told apart in the next process."""
         return {
-            "sizes": self.sizes if self.alone else {},
-            "strides": self.strides if self.alone else {},
+            "sizes": self._for_any_owner(self.sizes),
+            "strides": self._for_any_owner(self.strides),
             "ints": {place: sorted(values) for place, values in self.ints.items()},
             "floats": self.floats,
             "positions": self.positions,
             "written": sorted(self.written),
         }
+
+    def _for_any_owner(self, layouts: dict[str, list[int] | None]) -> dict[str, list[int] | None]:
+        """The sizes of one owner are no change beside those of another one."""
+        if not self.owned:
+            return layouts
+        changing = {place: dims for place, dims in layouts.items() if dims is None or DYNAMIC in dims}
+        return changing if self.alone else {}
 
     def has_symbols(self) -> bool:
         """Whether a size, a stride or an int has changed: a capture would make it a symbol of sympy."""
@@ -155,7 +163,7 @@ class _Owned:
         if owner is None or len(self.by_owner) == MOST_OWNERS:
             return self.shared
         alone = not self.by_owner
-        seen = self.by_owner[owner] = replace(self.shared, sizes={}, strides={}, alone=alone)
+        seen = self.by_owner[owner] = replace(self.shared, sizes={}, strides={}, owned=True, alone=alone)
         for other in () if alone else self.by_owner.values():
             other.alone = False
         return seen

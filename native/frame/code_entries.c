@@ -2,7 +2,8 @@
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
- * spent_earlier, skip_code, unskip_code, is_skipped, mark_resume, is_resume, all_codes.
+ * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_resume, is_resume,
+ * all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
@@ -325,6 +326,28 @@ static PyObject *spent_earlier(PyObject *module, PyObject *const *args, Py_ssize
     Py_RETURN_NONE;
 }
 
+static PyObject *count_anew(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "count_anew");
+    CodeState *state = code == NULL ? NULL : code_state(code);
+    if (state != NULL) {
+        state->cold = (ColdRuns){.kind = state->cold.kind};
+        state->earlier_ns = 0;
+    }
+    return code == NULL ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *leave_code(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "leave_code");
+    CodeState *state = code == NULL ? NULL : ensure_code_state(code);
+    if (state == NULL) {
+        return NULL;
+    }
+    state->cold.kind = KIND_LEFT;
+    Py_RETURN_NONE;
+}
+
 static PyObject *clear_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "clear_entries");
@@ -438,6 +461,10 @@ static PyMethodDef functions[] = {
      "entry."},
     {"spent_earlier", (PyCFunction)(void (*)(void))spent_earlier, METH_FASTCALL,
      "spent_earlier(code, ns): Python has spent so much in it in earlier processes, without a capture."},
+    {"count_anew", count_anew, METH_O,
+     "count_anew(code): what Python has spent in it so far counts for nothing."},
+    {"leave_code", leave_code, METH_O,
+     "leave_code(code): no Patience captures frames of this code again; its callees may get hot."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O,
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},

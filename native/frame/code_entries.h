@@ -90,6 +90,13 @@ static inline CodeState *code_state(PyCodeObject *code)
     return code_extra(code, code_extra_index);
 }
 
+/* Whether a capture of the code has something to run: its frames come again, and what is lazy below it is
+ * there. */
+static inline int code_state_is_warm(const CodeState *state)
+{
+    return state->count > 0 && !entry_is_eager(state->entries[0]);
+}
+
 /* After MANY_LEFT frames in a row that were left to Python, the next ones are, too. Only for one frame in
  * PROBE_EVERY the guards run. */
 enum { MANY_LEFT = 64, PROBE_EVERY = 64 };

@@ -123,7 +123,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     if (cold->runs == 0) {
         cold->first_ns = cold->ns;
     }
-    if (cold->runs++ > 0) {
+    if (cold->runs++ > 0 || code_state_is_warm(state)) {
         timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
     }
     Py_DECREF(code);

@@ -37,6 +37,7 @@ typedef struct {
     PyObject *result; /* the tuple that `recipe` borrows from */
     PyObject *on_failure;
     Py_ssize_t hits;
+    long long cost_ns; /* of its capture; 0: it is free, or not known yet */
     Py_ssize_t nslots;
     Py_ssize_t ninputs; /* number of slots that the graph takes, the first ones */
     Py_ssize_t nouts;   /* of a native graph */

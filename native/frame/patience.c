@@ -65,8 +65,9 @@ enum { TURNS_OF_A_DRIVER = 4 };
 enum { MOST_GLANCES = 8 };
 
 /* The future is looked at after so many runs, and each time that their number has doubled, if that of the
- * code can pay in so many times of what it has taken. */
-enum { FIRST_FORECAST = 4, FARTHEST_FORECAST = 4096 };
+ * code can pay in so many times of what it has taken. What takes turns with an entry comes again: it is
+ * looked at after its first run. */
+enum { FIRST_FORECAST = 4, FIRST_FORECAST_OF_A_TURN = 1, FARTHEST_FORECAST = 4096 };
 
 /* Where the loops end before a capture pays, Python has to spend so many times its cost. */
 enum { POSTPONED = 3 };
@@ -146,9 +147,41 @@ static long long import_price(const Patience *patience, const CodeState *state)
     return compiler_is_imported() ? 0 : Py_MAX(patience->first_ns - others, 0);
 }
 
+/* Entries and Python take turns where an entry has run as often as Python since the last capture, or up to
+ * so many times. */
+enum { RUNS_OF_A_TURN = 8 };
+
+static int takes_turns_with(const CodeState *state, const Entry *entry)
+{
+    const Py_ssize_t turns = entry->hits / Py_MAX(state->cold.runs, 1);
+    return !entry_is_eager(entry) && turns >= 1 && turns <= RUNS_OF_A_TURN;
+}
+
+static int takes_turns(const CodeState *state)
+{
+    Py_ssize_t i = 0;
+    while (i < state->count && !takes_turns_with(state, state->entries[i])) {
+        i++;
+    }
+    return i < state->count;
+}
+
+/* What the captures of the code have cost, without those whose entries take turns with Python: the code has a
+ * few variants then, as the network that a GAN calls in three ways. Else each frame may need another entry,
+ * or Python runs what seldom comes. */
+static long long paid_in_vain(const CodeState *state)
+{
+    long long paid = state->paid_ns;
+    for (Py_ssize_t i = 0; i < state->count; i++) {
+        const Entry *entry = state->entries[i];
+        paid -= takes_turns_with(state, entry) ? entry->cost_ns : 0;
+    }
+    return Py_MAX(paid, 0);
+}
+
 /* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
  * better choice would have cost, however long the program runs. The next capture of the same code needs what
- * all captures before it have cost: more may follow. */
+ * the captures before it have cost in vain: more may follow. */
 static long long price(const Patience *patience, const CodeState *state)
 {
     const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
@@ -156,7 +189,7 @@ static long long price(const Patience *patience, const CodeState *state)
     const long long estimate = (long long)((double)own_estimate(patience, state) * factor)
                                + import_price(patience, state) /* no experience has it */
                                + state->cold.surcharge_ns;
-    return estimate > state->paid_ns ? estimate : state->paid_ns;
+    return Py_MAX(estimate, paid_in_vain(state));
 }
 
 long long patience_price(PyObject *callback, const CodeState *state)
@@ -176,15 +209,19 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         experience.paid_ns += paid;
     }
     state->paid_ns += paid;
+    for (Py_ssize_t i = 0; i < state->count; i++) {
+        Entry *entry = state->entries[i];
+        entry->cost_ns = entry->hits == 0 && entry->cost_ns == 0 ? paid : entry->cost_ns;
+    }
     state->inlined_units = state->cold.runs > 0 ? state->cold.units / state->cold.runs : 0;
     state->earlier_ns = 0;
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }
 
-/* The trial of an entry compares with the second run. */
-static int has_run(const Patience *patience, const ColdRuns *cold)
+/* The trial of an entry compares with a run that pays for nothing lazy. */
+static int has_run(const Patience *patience, const CodeState *state)
 {
-    return cold->runs >= (patience->judge == NULL ? 1 : 2);
+    return state->cold.runs >= (patience->judge == NULL || code_state_is_warm(state) ? 1 : 2);
 }
 
 static int may_get_hot(enum CodeKind kind)
@@ -197,12 +234,21 @@ static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
     const long long spent = state->earlier_ns + cold->ns;
-    return has_run(patience, cold) && spent >= cold->postponed_ns && spent >= price(patience, state);
+    return has_run(patience, state) && spent >= cold->postponed_ns && spent >= price(patience, state);
 }
 
 static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
 {
-    return patience->foresee != NULL && state->cold.ns > price(patience, state) / FARTHEST_FORECAST;
+    const int was_left = state->count > 0 && !code_state_is_warm(state); /* nothing is expected of it */
+    return patience->foresee != NULL && !was_left
+           && state->cold.ns > price(patience, state) / FARTHEST_FORECAST;
+}
+
+/* What the runs would have taken if the first one had paid for nothing lazy. */
+static long long steady_ns(const CodeState *state)
+{
+    const ColdRuns *cold = &state->cold;
+    return code_state_is_warm(state) ? cold->ns : (cold->ns - cold->first_ns) / (cold->runs - 1) * cold->runs;
 }
 
 enum Forecast { FORECAST_FAILED = -1, FORECAST_NOTHING_KNOWN, FORECAST_PAYS, FORECAST_DOES_NOT_PAY };
@@ -224,9 +270,7 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
     if (times == -1 && PyErr_Occurred()) {
         return FORECAST_FAILED;
     }
-    const ColdRuns *cold = &state->cold;
-    const long long steady = (cold->ns - cold->first_ns) / (cold->runs - 1) * cold->runs;
-    const int pays = (double)steady * times >= (double)price(patience, state);
+    const int pays = (double)steady_ns(state) * times >= (double)price(patience, state);
     return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
 }
 
@@ -234,7 +278,8 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
 static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
 {
     ColdRuns *cold = &state->cold;
-    if (cold->postponed_ns > 0 || !is_worth_a_forecast(patience, state) || cold->runs < 2) {
+    const int is_steady = cold->runs > 1 || code_state_is_warm(state);
+    if (cold->postponed_ns > 0 || !is_worth_a_forecast(patience, state) || !is_steady) {
         return 1;
     }
     const enum Forecast found = forecast(patience, hook, state);
@@ -244,10 +289,15 @@ static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
     return found == FORECAST_FAILED ? -1 : found != FORECAST_DOES_NOT_PAY;
 }
 
+static Py_ssize_t first_forecast(const CodeState *state)
+{
+    return takes_turns(state) ? FIRST_FORECAST_OF_A_TURN : FIRST_FORECAST;
+}
+
 static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
 {
     const Py_ssize_t runs = state->cold.runs;
-    return runs >= FIRST_FORECAST && (runs & (runs - 1)) == 0 && is_worth_a_forecast(patience, state);
+    return runs >= first_forecast(state) && (runs & (runs - 1)) == 0 && is_worth_a_forecast(patience, state);
 }
 
 /* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */
@@ -270,15 +320,18 @@ static int is_rest_of_a_capture(const ThreadHook *hook, CodeState *state)
 }
 
 /* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
- * Returns whether there is such a caller. */
-static int caller_is_better(const PyThreadState *tstate, const ColdRuns *cold)
+ * Returns whether there is such a caller; where the callee was captured alone and is again, there is none. */
+static int caller_is_better(const PyThreadState *tstate, const CodeState *callee)
 {
+    if (takes_turns(callee)) {
+        return 0;
+    }
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
         CodeState *state = code_state(frame_code(frame));
         if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP) {
             continue;
         }
-        if (cold->runs < TURNS_OF_A_DRIVER * (state->cold.runs + 1)) {
+        if (callee->cold.runs < TURNS_OF_A_DRIVER * (state->cold.runs + 1)) {
             return 1;
         }
     }
@@ -341,10 +394,10 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
         look_up_again(state);
     }
     if (is_looked_up(cold->kind)) {
-        return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, cold));
+        return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, state));
     }
     if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || !may_look_hot(patience, state)
-        || caller_is_better(tstate, cold)) {
+        || caller_is_better(tstate, state)) {
         return 0;
     }
     const int hot = looks_hot(patience, hook, state);
@@ -358,10 +411,11 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
     ColdRuns *cold = &state->cold;
     const int may_be_captured =
         cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP || cold->kind == KIND_FORWARD;
-    if (patience->glance == NULL || !may_be_captured || cold->runs == 0 || cold->glances == MOST_GLANCES) {
+    const int is_first = cold->runs == 0 && !code_state_is_warm(state);
+    if (patience->glance == NULL || !may_be_captured || is_first || cold->glances == MOST_GLANCES) {
         return NULL;
     }
-    const int forecast_is_near = cold->runs < FIRST_FORECAST && is_worth_a_forecast(patience, state);
+    const int forecast_is_near = cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state);
     if (!forecast_is_near && 2 * cold->ns < price(patience, state)) {
         return NULL;
     }

@@ -414,6 +414,87 @@ def test_another_capture_waits_for_what_the_first_one_has_cost(hook):
     assert _capture.cold_runs(f.__code__) == (0, 0, 0, 0, 0)
 
 
+def with_an_entry_for_one(hook, seconds):
+    """A function whose entry takes 1, and cost that time; its callback."""
+
+    def f(x):
+        work(0.001)
+        return x
+
+    _capture.clear_entries(f.__code__)  # of the test before
+    guards = GuardSet((ConstantGuard.of(LocalSource("x"), 1),))
+    asked = Capturing(hook, "f", lambda x: x * 10, seconds, encode(guards, (), f.__code__))
+    run(hook, asked, f, 1)
+    run(hook, asked, f, 1)
+    assert asked.names == ["f"]
+    return f, asked
+
+
+@pytest.mark.parametrize("turns, waits", [(0, True), (1, False), (4, False), (30, True)])
+def test_what_takes_turns_with_an_entry_does_not_wait_for_what_that_has_cost(hook, turns, waits):
+    """The code has a few variants. What comes without the entry, or much less often, waits."""
+    f, asked = with_an_entry_for_one(hook, 0.05)
+    for _ in range(3):
+        for _ in range(turns):
+            assert run(hook, asked, f, 1) == 10
+        run(hook, asked, f, 2)
+    assert (len(asked.names) == 1) is waits
+
+
+@pytest.mark.parametrize("turns, runs", [(1, 1), (30, 4)])
+def test_what_takes_turns_with_an_entry_is_forecast_after_its_first_run(hook, turns, runs):
+    f, asked = with_an_entry_for_one(hook, 0.0)
+    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    while len(asked.names) == 1:
+        for _ in range(turns):
+            run(hook, asked, f, 1)
+        found = _capture.cold_runs(f.__code__)[1]
+        run(hook, asked, f, 2, **settings)
+    assert found == runs
+
+
+def test_nothing_is_forecast_where_a_capture_has_left_a_frame_to_python(hook):
+    def f(x):
+        work(0.001)
+
+    guards = encode(GuardSet((ConstantGuard.of(LocalSource("x"), 1),)), (), f.__code__)
+    _capture.add_entry(f.__code__, _capture.Entry(guards, None))
+    asked = Asked()
+    for _ in range(10):
+        run(hook, asked, f, 2, least_ns=10**9, foresee=pytest.fail)
+    assert asked.names == []
+
+
+def test_what_a_captured_frame_inlines_counts_anew(hook):
+    def f():
+        work(0.001)
+
+    asked = Asked()
+    run(hook, asked, f, least_ns=10**9)
+    assert _capture.cold_runs(f.__code__)[:2] == (STRAIGHT, 1)
+    _capture.count_anew(f.__code__)
+    assert _capture.cold_runs(f.__code__)[:3] == (STRAIGHT, 0, 0)
+    _capture.count_anew((lambda: 0).__code__)  # nothing is known of it
+    with pytest.raises(TypeError, match="code object"):
+        _capture.count_anew(f)
+
+
+def test_code_that_is_left_is_not_asked_about(hook):
+    def callee():
+        return 1
+
+    def f():
+        return callee()
+
+    _capture.leave_code(f.__code__)
+    asked = Asked()
+    for _ in range(3):
+        run(hook, asked, f)
+    assert set(asked.names) == {"callee"}
+    with pytest.raises(TypeError, match="code object"):
+        _capture.leave_code(f)
+
+
 def test_the_time_of_captures_is_not_the_time_of_the_frames_around_them(hook):
     def inner():
         return 1

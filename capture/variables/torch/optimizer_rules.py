@@ -21,6 +21,7 @@ from capture.graph.optimizer_steps import adam_steps, sgd_steps
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.granted import granted
 from capture.variables.core.rules import rule
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import is_symbolic
@@ -43,7 +44,10 @@ def _one_operation_for(function: Any, update: Any) -> None:
     @rule(function)
     def call(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         made = update(tx, {**dict(zip(names, args)), **kwargs}) if tx.output.is_native else None
-        return tx.inline(tx.wrap_function(function), list(args), kwargs) if made is None else made
+        if made is None:
+            return tx.inline(tx.wrap_function(function), list(args), kwargs)
+        granted().inlined[id(function)] = function  # as a part of the frame
+        return made
 
 
 def _adam(tx: Interpreter, given: Given) -> Variable | None:

@@ -304,3 +304,44 @@ def test_a_frame_whose_captures_never_pay_ends_as_python(monkeypatch):
         assert {f(torch.ones(3)) for _ in range(30)} == {3.0}
     assert counters["frames"]["did_not_pay"] >= 1
     assert not captured(f.__code__)
+
+
+def inner(x):
+    return torch.relu(x) * 2
+
+
+def outer(x):
+    return inner(x) + 1
+
+
+def test_what_a_frame_inlines_waits_anew_when_it_is_captured():
+    """Its time was a part of the frame's."""
+    x = torch.randn(64, 64)
+    with capture.enable():
+        outer(x)
+        assert not captured(outer.__code__)
+        inner(x)  # for the first time alone
+        outer(x)
+        outer(x)
+        assert captured(outer.__code__)
+        assert _capture.cold_runs(inner.__code__)[1] == 0
+
+
+def test_an_optimizer_whose_step_breaks_is_tried_once():
+    """The numbers of steps in its state are guarded: each step would be tried again."""
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 8), torch.randn(64, 8)
+    layer = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=4)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (layer(x) - y).square().mean()
+        loss.backward()
+        return loss
+
+    with capture.enable():
+        for _ in range(12):
+            optimizer.step(closure)
+    code = torch.optim.LBFGS.step.__wrapped__.__wrapped__.__code__
+    assert _capture.added_entries(code) <= 1

@@ -80,10 +80,11 @@ def test_each_owner_has_sizes_of_its_own(method):
     def seen(owner):
         return history.of(SimpleNamespace(code=method.__code__, locals=arguments(owner, torch.ones(2))))
 
-    seen(narrow).sizes["x"] = [4, 2]
+    seen(narrow).sizes["x"] = [DYNAMIC, 2]
+    seen(narrow).sizes["y"] = [4, 2]  # another module has other ones
     seen(narrow).ints["n"] = {1}
-    assert seen(narrow).as_data()["sizes"]
-    assert seen(wide).sizes == {} and seen(narrow).sizes == {"x": [4, 2]}
+    assert seen(narrow).as_data()["sizes"] == {"x": [DYNAMIC, 2]}
+    assert seen(wide).sizes == {} and seen(narrow).sizes["x"] == [DYNAMIC, 2]
     assert seen(None).sizes == {} and seen(wide).ints == {"n": {1}}
     assert not seen(narrow).as_data()["sizes"]
     del wide
@@ -163,3 +164,20 @@ def test_a_failure_does_not_reach_the_program(monkeypatch):
     with pytest.warns(capture.CaptureWarning, match="capture failed on .*function.*of ours"):
         assert converter.glance(frame(None, torch.ones(2))) is None
     capture.reset()
+
+
+@pytest.mark.parametrize("method", [function, wrapper])
+def test_settings_of_an_optimizer(method):
+    """Schedules change them from step to step."""
+    optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1, momentum=0.8)
+    history = SizeHistory()
+    values = (optimizer, None) if method is function else ((optimizer,),)
+    of_method = SimpleNamespace(code=method.__code__, locals=values)
+    for momentum in (0.8, 0.9):
+        optimizer.param_groups[0]["momentum"] = momentum
+        glances.note(history, of_method, None)
+    glances.tell(history, of_method)
+    place = "owner" if method is function else "args[0]"
+    floats = history.of(of_method).floats
+    assert floats[f"{place}.param_groups[0]['momentum']"] is None
+    assert history.of(of_method).ints[f"{place}.param_groups[0]['dampening']"] == {0}
