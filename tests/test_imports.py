@@ -96,8 +96,8 @@ UNUSED = {
 
 #: what a process does not need that finds all its entries in the store
 OF_COMPILERS = (
-    "capture.interpret.translator", "codegen.compile_fx", "codegen.fake.dispatch", "llvmlite.binding",
-    "bytecode",
+    "capture.interpret.translator", "codegen.compile_fx", "codegen.fake.dispatch", "codegen.kernel.ir",
+    "codegen.trace.functionalise", "llvmlite.binding", "bytecode",
 )  # fmt: skip
 IMPORT = """
 import sys, torch, dataclasses

@@ -34,12 +34,11 @@ _FIELDS = (
 
 def digest(*parts: Any) -> str:
     """A digest of texts, bytes and what has a `repr` that says all."""
-    made = hashlib.sha256()
+    pieces: list[bytes] = []
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode("utf-8", "surrogatepass")
-        made.update(b"%d:" % len(data))
-        made.update(data)
-    return made.hexdigest()[:32]
+        pieces += (b"%d:" % len(data), data)
+    return hashlib.sha256(b"".join(pieces)).hexdigest()[:32]
 
 
 @cached(maxsize=8192)

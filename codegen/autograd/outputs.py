@@ -16,7 +16,8 @@ import torch
 
 from codegen.autograd.replay import Replay
 from codegen.kernel.errors import UntraceableError
-from codegen.trace.functionalise import Tracked, ViewCall
+from codegen.trace.functionalise import Tracked
+from codegen.trace.view_call import ViewCall
 
 if TYPE_CHECKING:
     from codegen.autograd.joint_graph import Joint

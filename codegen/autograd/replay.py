@@ -15,7 +15,7 @@ import torch
 from capture_records import dataclass
 
 if TYPE_CHECKING:
-    from codegen.trace.functionalise import ViewCall
+    from codegen.trace.view_call import ViewCall
 
 
 @dataclass(slots=True)

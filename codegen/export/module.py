@@ -19,7 +19,7 @@ from codegen.export.layout import Layout, layout_of
 from codegen.export.machine import Machine
 from codegen.export.products import ProductStep, native_product
 from codegen.kernel.errors import EmitError
-from codegen.kernel.ir import Check, Const, Loop, Stmt, floordiv
+from codegen.kernel.ir import Const, floordiv
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program
 from codegen.launch import jit
 from codegen.llvm.emit import emit_function, module_of
@@ -155,7 +155,7 @@ def interface_of(
     ]
     places = {buffer: place for place, (buffer, _, _) in enumerate(arguments)}
     results = [_result(program, layout, places, item) for item in program.outputs if isinstance(item, str)]
-    checks = any(_has_checks(step.kernel.body) for step in program.steps if isinstance(step, KernelStep))
+    checks = any(step.kernel.has_checks for step in program.kernel_steps)
     return Interface(name, tensors, list(sizes), memories, results, layout.workspace, checks)
 
 
@@ -171,13 +171,6 @@ def _result(program: Program, layout: Layout, places: dict[str, int], item: str)
         return Result("argument", places[root], info.dtype, info.shape, info.strides, offset)
     memory = layout.memories.index(root)
     return Result("memory", memory, info.dtype, info.shape, info.strides, offset)
-
-
-def _has_checks(body: list[Stmt]) -> bool:
-    return any(
-        isinstance(statement, Check) or (isinstance(statement, Loop) and _has_checks(statement.body))
-        for statement in body
-    )
 
 
 __all__: list[Any] = ["Native", "NoNativeForm", "native_code"]

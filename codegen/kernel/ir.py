@@ -246,6 +246,17 @@ class Kernel:
     body: list[Stmt] = field(default_factory=list)
     split: str | None = None
 
+    @property
+    def has_checks(self) -> bool:
+        return _has_checks(self.body)
+
+
+def _has_checks(body: list[Stmt]) -> bool:
+    return any(
+        isinstance(statement, Check) or (isinstance(statement, Loop) and _has_checks(statement.body))
+        for statement in body
+    )
+
 
 # --- expression builders ----------------------------------------------------------------------------------
 

@@ -167,3 +167,15 @@ class Program:
     inputs: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
+
+    @property
+    def kernel_steps(self) -> list[KernelStep]:
+        return [step for step in self.steps if isinstance(step, KernelStep)]
+
+    @property
+    def extern_steps(self) -> list[ExternStep]:
+        return [step for step in self.steps if isinstance(step, ExternStep)]
+
+    @property
+    def view_steps(self) -> list[ViewStep]:
+        return [step for step in self.steps if isinstance(step, ViewStep)]

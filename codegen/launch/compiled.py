@@ -12,15 +12,16 @@ A process that finds its graphs in the store needs these classes alone, and no c
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import fx
 
-from codegen.kernel import ir
-from codegen.kernel.program import ExternStep, KernelStep, Program, ViewStep
 from codegen.kernel.wrapper import GraphWrapper
 from codegen.launch.direct_calls import callable_of, is_direct
+
+if TYPE_CHECKING:
+    from codegen.kernel.program import KernelStep, Program
 
 try:
     import _capture
@@ -51,10 +52,9 @@ class CompiledGraph(Base):
 
     @cached_property
     def counts(self) -> Counts:
-        steps = self.program.steps
-        direct = [is_direct(callable_of(step.op)) for step in steps if isinstance(step, ExternStep)]
-        views = sum(isinstance(step, ViewStep) for step in steps)
-        return Counts(len(self.kernels), sum(direct), len(direct) - sum(direct), views)
+        program = self.program
+        direct = [is_direct(callable_of(step.op)) for step in program.extern_steps]
+        return Counts(len(self.kernels), sum(direct), len(direct) - sum(direct), len(program.view_steps))
 
     @property
     def kernels(self) -> list[Any]:
@@ -63,12 +63,12 @@ class CompiledGraph(Base):
 
     @property
     def kernel_steps(self) -> list[KernelStep]:
-        return [step for step in self.program.steps if isinstance(step, KernelStep)]
+        return self.program.kernel_steps
 
     @property
     def may_fail(self) -> bool:
         """Whether it calls operators, or has kernels that check values. Otherwise only memory can run out."""
-        return bool(self.extern_calls) or any(has_checks(kernel.body) for kernel in self.kernels)
+        return bool(self.extern_calls) or any(kernel.has_checks for kernel in self.kernels)
 
     @cached_property
     def loops(self) -> str:
@@ -89,13 +89,6 @@ class CompiledGraph(Base):
 
     def __reduce__(self) -> Any:
         raise TypeError("a compiled graph holds machine code of this process and can't be pickled")
-
-
-def has_checks(body: list[ir.Stmt]) -> bool:
-    return any(
-        isinstance(statement, ir.Check) or (isinstance(statement, ir.Loop) and has_checks(statement.body))
-        for statement in body
-    )
 
 
 class EagerGraph:

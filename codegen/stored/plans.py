@@ -18,7 +18,6 @@ from typing import Any
 import _capture
 import torch
 
-from codegen.kernel.program import ExternStep
 from codegen.launch import object_code, own_product
 from codegen.launch.compiled import CompiledGraph, Counts, calibrate
 from codegen.launch.direct_calls import callable_of
@@ -69,7 +68,7 @@ def plan_data(graph: CompiledGraph, writer: Writer, store: Any) -> dict[str, Any
             files[id(kernel.code)] = len(code)
             code.append(writer.blob(file))
         kernels.append([place, files[id(kernel.code)], kernel.symbol])
-    operators = {id(callable_of(s.op)): s.op for s in graph.program.steps if isinstance(s, ExternStep)}
+    operators = {id(callable_of(s.op)): s.op for s in graph.program.extern_steps}
     return {
         "words": writer.blob(graph.plan),
         "objects": [object_data(item, operators, writer) for item in graph.objects],

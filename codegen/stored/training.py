@@ -30,7 +30,7 @@ from codegen.stored.names import NotStored
 from codegen.stored.partials import StoredPartials, partials_data
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.values import Reader, Writer
-from codegen.trace.functionalise import ViewCall
+from codegen.trace.view_call import ViewCall
 
 if TYPE_CHECKING:
     from codegen.autograd.segment_backward import SegmentBackward

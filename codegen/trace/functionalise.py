@@ -25,6 +25,7 @@ from torch._ops import OpOverload
 
 from capture_records import dataclass
 from codegen.kernel.errors import UntraceableError
+from codegen.trace.view_call import ViewCall
 
 aten = torch.ops.aten
 
@@ -45,19 +46,6 @@ class Memory:
     written_with_grad: bool = False  # in grad mode, so that autograd records the write
     written_without_grad: bool = False
     maker: fx.Node | None = None  # the node of the module whose call made it
-
-
-@dataclass(slots=True)
-class ViewCall:
-    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`.
-
-    `index` says which of its results the view is (None: it has one result).
-    """
-
-    func: OpOverload
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    index: int | None = None
 
 
 @dataclass(eq=False, slots=True)

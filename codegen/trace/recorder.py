@@ -33,10 +33,11 @@ from codegen.trace.behaviour import (
     written_tensors,
 )
 from codegen.trace.draws import draw
-from codegen.trace.functionalise import Memories, Memory, Tracked, ViewCall, item_of
+from codegen.trace.functionalise import Memories, Memory, Tracked, item_of
 from codegen.trace.nodes import as_argument
 from codegen.trace.sources import Sources
 from codegen.trace.updates import UPDATES, calls_of
+from codegen.trace.view_call import ViewCall
 from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes, check_overlap
 
 aten = torch.ops.aten

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from codegen.compile_fx import compile_fx
-from codegen.launch.compiled import has_checks
 
 
 def chained(x, i):
@@ -37,7 +36,7 @@ def test_no_kernel_reads_what_is_unchecked(function):
     """
     x = torch.zeros(4)
     graph = compile_fx(torch.fx.symbolic_trace(function), [x, torch.tensor([0, 0])], refuses=True)
-    checking = [has_checks(kernel.body) for kernel in graph.kernels]
+    checking = [kernel.has_checks for kernel in graph.kernels]
     assert checking == sorted(checking, reverse=True) and set(checking) == {True, False}
     with pytest.raises(_capture.CheckFailed):
         graph(x, torch.tensor([10**14, 10**14]))
