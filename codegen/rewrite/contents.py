@@ -49,6 +49,10 @@ OPERATORS = {
         aten::leaky_relu aten::leaky_relu_backward aten::rrelu_with_noise aten::sgn aten::silu
         aten::silu_backward
     """,
+    "codegen.rewrite.attention": """
+        aten::_scaled_dot_product_flash_attention_for_cpu
+        aten::_scaled_dot_product_flash_attention_for_cpu_backward
+    """,
     "codegen.rewrite.deterministic_fill": """
         aten::empty.memory_format aten::empty_like aten::empty_strided aten::new_empty aten::new_empty_strided
     """,
