@@ -13,7 +13,8 @@ A warning or a log record has the line of its caller, and the traceback of an er
 from __future__ import annotations
 
 import types
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 import _capture
 
@@ -36,6 +37,22 @@ def location_of(place: Place) -> library.InstrLocation:
     )
 
 
+class Caller(NamedTuple):
+    """What `caller_at` was asked for."""
+
+    places: list[tuple[Place, dict[str, Any]]]
+    arguments: int
+    keywords: tuple[str, ...]
+
+
+_callers: weakref.WeakKeyDictionary[types.FunctionType, Caller] = weakref.WeakKeyDictionary()
+
+
+def made_for(function: types.FunctionType) -> Caller | None:
+    """None where `caller_at` has not made the function."""
+    return _callers.get(function)
+
+
 def caller_at(
     places: list[tuple[Place, dict[str, Any]]], count: int, keywords: tuple[str, ...]
 ) -> types.FunctionType | None:
@@ -43,6 +60,8 @@ def caller_at(
     result: types.FunctionType | None = None
     for place, namespace in reversed(places):
         result = _frame_at(place, namespace, result, count, keywords)
+    if result is not None:
+        _callers[result] = Caller(places, count, keywords)
     return result
 
 

@@ -92,7 +92,7 @@ def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:
         source = LocalSource(name)
         for item, place in ((value, source), *_items(value, source)):
             yield item, place
-            if isinstance(item, torch.optim.Optimizer):
+            if issubclass(type(item), torch.optim.Optimizer):
                 yield from _settings(item, place)
 
 

@@ -20,6 +20,8 @@ import _capture
 from capture.bytecode import resume
 from capture.bytecode.eager_twin import eager_twin
 from capture.bytecode.emit import Box
+from capture.graph.calls_at_places import caller_at, made_for
+from capture.graph.program_places import Place
 from capture.stored.objects import Changed, FoundObjects, ObjectTable
 from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, plain_key, real
 
@@ -58,7 +60,18 @@ class CodeWriter:
             return ["box", self._constant(value.value)]
         if isinstance(value, types.CodeType):
             return self._code(value)
+        caller = made_for(value) if type(value) is types.FunctionType else None
+        if caller is not None:
+            return ["caller", list(map(self._place, caller.places)), caller.arguments, list(caller.keywords)]
         return ["value", written_value(value, self.table)]
+
+    def _place(self, found: tuple[Place, dict[str, Any]]) -> Plain:
+        """A place in the file of the frame or of a module: the next process may have it in another folder."""
+        (file, *rest, positions), namespace = found
+        files = [self.original.co_filename, namespace.get("__file__")]
+        if file not in files:
+            raise NotPlain("a call in a file that is not that of its module")
+        return [self.table.number_of(namespace), files.index(file), *rest, list(positions)]
 
     def _code(self, code: types.CodeType) -> Plain:
         if resume.is_resume(code):
@@ -112,6 +125,19 @@ class CodeReader:
             raise Changed("no such inner function")
         return found
 
+    def _caller(self, places: list[Plain], count: int, keywords: list[str]) -> types.FunctionType:
+        made = caller_at([self._place(*place) for place in places], count, tuple(keywords))
+        if made is None:
+            raise Changed("a call at no place")
+        return made
+
+    def _place(
+        self, number: int, own: int, name: str, qualname: str, first: int, line: int, positions: Plain
+    ) -> tuple[Place, dict[str, Any]]:
+        namespace = self.objects[number]
+        file = (self.original.co_filename, namespace.get("__file__"))[own]
+        return Place(file, name, qualname, first, line, tuple(positions)), namespace
+
     def _box(self, data: Plain) -> Box:
         return Box(self._constant(data))
 
@@ -126,6 +152,7 @@ _READ: dict[str, Any] = {
     "twin": CodeReader._twin,
     "inner": CodeReader._inner,
     "box": CodeReader._box,
+    "caller": CodeReader._caller,
     "value": CodeReader._value,
 }
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import re
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -73,6 +74,12 @@ def _of_covered(value: Any) -> list[Plain]:
     return []
 
 
+def _of_pattern(value: Any) -> list[Plain]:
+    if type(value.pattern) is not str:
+        raise NotPlain("a pattern of bytes")
+    return [value.pattern, value.flags]
+
+
 #: kind -> what tells the object from another one at its place
 FACTS: dict[str, Callable[[Any], list[Plain]]] = {
     "class": _of_class,
@@ -81,6 +88,7 @@ FACTS: dict[str, Callable[[Any], list[Plain]]] = {
     "module": lambda value: [],
     "built-in": _of_covered,
     "descriptor": lambda value: [descriptor_digest(value)],
+    "pattern": _of_pattern,
 }
 
 
@@ -104,6 +112,7 @@ _KINDS: dict[type, str] = {
     types.FunctionType: "function",
     types.CodeType: "code",
     types.ModuleType: "module",
+    re.Pattern: "pattern",
     **dict.fromkeys(DESCRIPTORS, "descriptor"),
     **dict.fromkeys(
         (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)

@@ -1,6 +1,6 @@
 """Plain values of torch's graphs as JSON.
 
-In:  None, numbers, texts, lists, tuples, dicts, slices, dtypes, devices, operators, functions of torch.
+In:  None, numbers, texts, lists, tuples, dicts, slices, ranges, dtypes, devices, operators, functions.
 Out: JSON in which each value is exact, and back. `NotStored` where a value has no such form.
 
     (1, -0.0, torch.float32)   ->   {"tuple": [1, {"float": "0000000000000080"}, {"dtype": "float32"}]}
@@ -109,6 +109,10 @@ def write_slice(writer: Writer, value: slice) -> Any:
     return {"slice": write_list(writer, (value.start, value.stop, value.step))}
 
 
+def write_range(_: Writer, value: range) -> Any:
+    return {"range": [value.start, value.stop, value.step]}
+
+
 def write_device(_: Writer, value: torch.device) -> Any:
     return {"device": [value.type, value.index]}
 
@@ -170,6 +174,13 @@ def read_slice(reader: Reader, content: Any) -> slice:
     return slice(*items)
 
 
+def read_range(_: Reader, content: Any) -> range:
+    parts = items_of(content)
+    if [type(part) for part in parts] != [int, int, int] or parts[2] == 0:
+        raise Malformed(f"no range: {content!r:.80}")
+    return range(*parts)
+
+
 def read_device(_: Reader, content: Any) -> torch.device:
     if content != ["cpu", None] and content != ["cpu", 0] and content != ["meta", None]:
         raise Malformed(f"no device: {content!r:.80}")
@@ -198,7 +209,7 @@ WRITERS: dict[type, Write] = {
     type(None): same, bool: same, int: same, str: same,
     float: write_float, complex: write_complex, bytes: write_bytes,
     list: write_list, immutable_list: write_list, tuple: write_tuple, torch.Size: write_size,
-    dict: write_dict, immutable_dict: write_dict, slice: write_slice,
+    dict: write_dict, immutable_dict: write_dict, slice: write_slice, range: write_range,
     type(Ellipsis): lambda _, __: {"ellipsis": 0},
     torch.device: write_device, OpOverload: write_operator,
     **{kind: write_constant(name) for name, kind in CONSTANTS.items()},
@@ -212,6 +223,7 @@ READERS: dict[str, Read] = {
     "size": lambda reader, content: torch.Size(read_items(reader, content)),
     "dict": read_dict,
     "slice": read_slice,
+    "range": read_range,
     "ellipsis": no_content,
     "device": read_device,
     "operator": lambda _, content: names.operator_named(*two_texts(content)),

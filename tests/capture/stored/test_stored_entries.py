@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 import types
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,48 @@ def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     assert results[1][1] > 0
     assert results[1][2] == 0
     assert str(results[0][0]) == str(results[1][0])
+
+
+def test_calls_in_other_functions_have_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """A print, and a warning with the line of the function that is warned of."""
+    text = """
+import warnings
+def inner(x):
+    print("inner", end=" ")
+    warnings.warn("careful", stacklevel=1)
+    return x * 2
+def f(x): return inner(x) + 1
+"""
+    results, lines = [], []
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            results.append(counted(made(text), X))
+        lines.append([(warning.filename, warning.lineno) for warning in found])
+    assert [result[1:] for result in results] == [(0, 1), (1, 0)]
+    assert lines == [[("/program.py", 5)]] * 2
+    assert capsys.readouterr().out == "inner " * 2
+
+
+def shown(message: Any) -> None:
+    """As `warnings` shows a warning; under pytest it is a method of a list."""
+
+
+@pytest.mark.parametrize(("text", "loaded"), [("some text", 1), ("other text", 0)])
+def test_filters_of_warnings_with_patterns(text: str, loaded: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warnings, "_showwarnmsg_impl", shown)
+    program = """
+import warnings
+def f(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x * 2
+"""
+    for filtered in ("some text", text):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", filtered)
+            result = counted(made(program), X)
+    assert result[1:] == (loaded, 1 - loaded), dict(counters["not_stored"])
 
 
 @pytest.mark.parametrize(("second", "graphs"), [("/first.py", 1), ("/second.py", 2)])
