@@ -47,6 +47,17 @@ _DEVICE_TYPES = {
 }
 
 
+def samples() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """An ordinary tensor, one that waits for a gradient, and one of inference mode: native code looks at them
+    once (`native/tensors/torch_symbols.c`).
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        ordinary = torch.zeros(1, device="cpu")
+        leaf = torch.zeros(1, device="cpu", dtype=torch.float32, requires_grad=True)
+    with torch.inference_mode():
+        return ordinary, leaf, torch.zeros(1, device="cpu")
+
+
 @dataclass(frozen=True)
 class TensorProperties:
     """`is_leaf` is None where it is not checked. `dispatch_keys` is the raw key set of the tensor alone: that

@@ -252,43 +252,33 @@ static int load_thread_defaults(PyObject *torch_c)
 }
 
 /* An ordinary tensor and one made in inference mode differ by the keys of autograd. */
-static int load_tensor_keys(PyObject *torch_c, PyObject *space)
+static int load_tensor_keys(PyObject *torch_c)
 {
-    static const char CODE[] = "import torch\n"
-                               "with torch.inference_mode(False), torch.enable_grad():\n"
-                               "    ordinary, leaf = torch.zeros(1, device='cpu'), torch.zeros(1, "
-                               "device='cpu', dtype=torch.float32, requires_grad=True)\n"
-                               "with torch.inference_mode():\n"
-                               "    inference = torch.zeros(1, device='cpu')\n";
+    PyObject *module = PyImport_ImportModule("guards.properties.tensor");
+    PyObject *samples = module == NULL ? NULL : PyObject_CallMethod(module, "samples", NULL);
+    Py_XDECREF(module);
+    PyObject *tensor, *leaf, *made_in_inference;
     uint64_t ordinary, inference;
-    PyObject *ran = PyRun_String(CODE, Py_file_input, space, space);
-    if (ran == NULL
-        || call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "ordinary"), &ordinary) < 0
-        || call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "inference"), &inference)
-               < 0) {
-        Py_XDECREF(ran);
+    if (samples == NULL || !PyArg_ParseTuple(samples, "OOO", &tensor, &leaf, &made_in_inference)
+        || call_raw_keys(torch_c, "_dispatch_keys", tensor, &ordinary) < 0
+        || call_raw_keys(torch_c, "_dispatch_keys", made_in_inference, &inference) < 0) {
+        Py_XDECREF(samples);
         return -1;
     }
-    Py_DECREF(ran);
     torch_symbols.grad_keys = ordinary ^ inference;
     torch_symbols.plain_keys = ordinary & ~torch_symbols.grad_keys;
     if (tensor_offsets.by_offset) {
-        PyObject *leaf = PyDict_GetItemString(space, "leaf");
         char *impl = *(char **)tensor_handle(leaf), *meta = *(char **)(impl + tensor_offsets.autograd_meta);
         torch_symbols.undefined_tensor = *(char **)(meta + tensor_offsets.meta_grad);
     }
+    Py_DECREF(samples);
     return 0;
 }
 
 int load_plain_tensor(void)
 {
     PyObject *torch_c = PyImport_ImportModule("torch._C");
-    PyObject *space = torch_c == NULL ? NULL : PyDict_New();
-    int status = space == NULL || PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0
-                         || load_thread_defaults(torch_c) < 0 || load_tensor_keys(torch_c, space) < 0
-                     ? -1
-                     : 0;
-    Py_XDECREF(space);
+    int status = torch_c == NULL || load_thread_defaults(torch_c) < 0 ? -1 : load_tensor_keys(torch_c);
     Py_XDECREF(torch_c);
     return status;
 }
