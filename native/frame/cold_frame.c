@@ -6,16 +6,23 @@
  *
  *     it imports a module                              ->  that happens once, and counts for no frame
  *     a frame around keeps it and its callees back     ->  it counts for that frame
- *     its result has a gradient                        ->  it counts with the backward behind it */
+ *     its result has a gradient                        ->  it counts with the backward behind it
+ *     it records many operations for a backward        ->  they count where its code units are fewer */
 
 #include "frame/cold_frame.h"
 
+#include "frame/autograd_nodes.h"
 #include "frame/patience.h"
 #include "frame/worked_time.h"
 #include "tensors/tensor_access.h"
 
 /* The time of a forward and its backward, in forwards. */
 enum { FORWARD_AND_BACKWARD = 3 };
+
+/* What an operation and its backward have to save, in code units of 10 us. Their capture takes 1.2 ms in an
+ * unrolled loop of Python, and 2.7 ms in a step of `torch.gru`. The graphs of such loops save 0.85 of
+ * Python's time, where 0.4 is expected. The operations of most models have more code units of their own. */
+enum { UNITS_OF_A_NODE = 60 };
 
 static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
 {
@@ -92,6 +99,12 @@ static PyObject *run_kept_back(PyThreadState *tstate, InterpreterFrame *frame, T
     return value;
 }
 
+/* Loops make more operations than their code shows. */
+static void count_operations(ThreadHook *hook, unsigned long long units_before, unsigned long long nodes)
+{
+    hook->units = Py_MAX(hook->units, units_before + UNITS_OF_A_NODE * nodes);
+}
+
 PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
 {
     if (state->cold.kind == KIND_IMPORT) {
@@ -105,7 +118,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
     const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
-    const unsigned long long backwards = hook->backwards;
+    const unsigned long long backwards = hook->backwards, nodes = autograd_nodes() - hook->away_nodes;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
     const long long started = worked_ns();
@@ -119,6 +132,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     cold->ns += counted;
     patience_python_worked(counted - (hook->cold_ns - below)); /* the callees have counted themselves */
     hook->cold_ns = below + counted;
+    count_operations(hook, units, autograd_nodes() - hook->away_nodes - nodes);
     cold->units += (long long)(hook->units - units);
     if (cold->runs == 0) {
         cold->first_ns = cold->ns;

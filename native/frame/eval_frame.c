@@ -16,6 +16,7 @@
 
 #include "frame/other_tracers.h"
 
+#include "frame/autograd_nodes.h"
 #include "frame/c_stack.h"
 #include "frame/code_entries.h"
 #include "frame/cold_frame.h"
@@ -163,6 +164,7 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
 static PyObject *ask_callback(PyCodeObject *code, ThreadHook *hook, const FrameState *state)
 {
     const long long away = hook->away_ns, started = worked_ns();
+    const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
     begin_callback(hook);
     PyObject *callback = Py_NewRef(hook->callback);
     PyObject *snapshot = frame_snapshot(code, state, code_state_failures(code_state(code), hook->key, state));
@@ -173,6 +175,7 @@ static PyObject *ask_callback(PyCodeObject *code, ThreadHook *hook, const FrameS
     const long long elapsed = worked_ns() - started;
     hook->capture_ns += elapsed;
     hook->away_ns = away + elapsed;
+    hook->away_nodes = autograd_nodes() - nodes;
     return answer;
 }
 
@@ -320,9 +323,11 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     PyObject *callback = Py_NewRef(hook->callback);
     Py_INCREF(entry);
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
+    const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
     PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
     const long long elapsed = worked_ns() - started;
     hook->away_ns = away + elapsed;
+    hook->away_nodes = autograd_nodes() - nodes;
     const long long own = elapsed - (hook->capture_ns - captures);
     if (value != NULL && is_patience(callback) && patience_try(callback, hook, state, entry, own) < 0) {
         Py_CLEAR(value);

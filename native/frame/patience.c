@@ -16,9 +16,9 @@
  * frame gets hotter.
  *
  * The cost of a capture grows with the bytecode that it interprets. So it is a time for each code unit
- * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. What entries ran
- * below it does not count. A frame that no entry of its code fits waits in the same way: another capture has
- * to pay, too.
+ * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. Operations of loops
+ * count as units, too (cold_frame.c). What entries ran below it does not count. A frame that no entry of its
+ * code fits waits in the same way: another capture has to pay, too.
  *
  * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
  * time of a frame whose result requires one counts with that of the backward behind it.
@@ -32,6 +32,7 @@
 
 #include "frame/patience.h"
 
+#include "frame/autograd_nodes.h"
 #include "frame/look_ups.h"
 #include "frame/worked_time.h"
 
@@ -476,6 +477,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         PyErr_SetString(PyExc_TypeError, "Patience: callback and kind must be callable");
         return NULL;
     }
+    init_autograd_nodes();
     if (unit_ns < 0 || least_ns < 0 || first_ns < 0) {
         PyErr_SetString(PyExc_ValueError, "Patience: unit_ns, least_ns and first_ns can't be negative");
         return NULL;

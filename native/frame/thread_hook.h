@@ -24,14 +24,15 @@ typedef struct {
     int suspended;      /* > 0 while the callback runs */
     Handover *handover; /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
-    unsigned long long units;     /* code units of all frames, and of what entries have inlined */
-    int cold_frames;              /* in progress */
-    long long away_ns;            /* time in captures and entries below them */
-    long long capture_ns;         /* time in the callback of a Patience */
-    long long resumes_until_ns;   /* of `capture_ns`: from there on resume functions wait as others do */
-    long long cold_ns;            /* what counts for the cold frames that have ended */
-    unsigned long long backwards; /* frames with CODE_BACKWARD */
-    unsigned long long entries;   /* how often an entry ran a graph, or code of its own */
+    unsigned long long units;      /* code units of all frames, and of what entries have inlined */
+    int cold_frames;               /* in progress */
+    long long away_ns;             /* time in captures and entries below them */
+    unsigned long long away_nodes; /* of autograd's graph, made there */
+    long long capture_ns;          /* time in the callback of a Patience */
+    long long resumes_until_ns;    /* of `capture_ns`: from there on resume functions wait as others do */
+    long long cold_ns;             /* what counts for the cold frames that have ended */
+    unsigned long long backwards;  /* frames with CODE_BACKWARD */
+    unsigned long long entries;    /* how often an entry ran a graph, or code of its own */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

@@ -564,6 +564,49 @@ def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
     assert around == len(f.__code__.co_code) // 2 + units // runs
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_operations_of_a_loop_count_as_units(hook, recorded):
+    """The code of a loop is short, and so is a call that unrolls one in C++."""
+    x = torch.ones(2, requires_grad=recorded)
+
+    def helper():
+        y = x
+        for _ in range(100):
+            y = y * 2
+        return y
+
+    def f():
+        return helper()
+
+    run(hook, Asked(helper=FORWARD), f, least_ns=10**12)
+    run(hook, Asked(helper=FORWARD), f, least_ns=10**12)
+    _, runs, _, units, _ = _capture.cold_runs(f.__code__)
+    assert (units // runs >= 100 * 60) is recorded
+
+
+def test_operations_of_captures_are_no_units_of_their_callers(hook):
+    x = torch.ones(2, requires_grad=True)
+
+    class Traces(Asked):
+        def __call__(self, frame):
+            super().__call__(frame)
+            for _ in range(100):
+                x * 2
+
+    def helper():
+        work(0.001)
+
+    def f():
+        return helper()
+
+    asked = Traces(f=LEFT)
+    for _ in range(3):
+        run(hook, asked, f, least_ns=1)
+    assert asked.names == ["helper"]
+    *_, units, _ = _capture.cold_runs(f.__code__)
+    assert units < 10_000
+
+
 def test_a_frame_that_is_kept_back_counts_for_the_frame_that_keeps_it(hook):
     def loop():
         work(0.001)
