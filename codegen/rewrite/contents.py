@@ -70,8 +70,9 @@ OPERATORS = {
     "codegen.rewrite.norms": """
         aten::_log_softmax aten::_log_softmax_backward_data aten::_native_batch_norm_legit
         aten::_native_batch_norm_legit.no_stats aten::_softmax aten::_softmax_backward_data
-        aten::native_batch_norm aten::native_batch_norm_backward aten::native_group_norm
-        aten::native_group_norm_backward aten::native_layer_norm aten::native_layer_norm_backward
+        aten::linalg_vector_norm aten::native_batch_norm aten::native_batch_norm_backward
+        aten::native_group_norm aten::native_group_norm_backward aten::native_layer_norm
+        aten::native_layer_norm_backward
     """,
     "codegen.rewrite.pairs": """
         aten::_cdist_backward aten::_cdist_forward aten::_euclidean_dist aten::isin.Tensor_Tensor

@@ -1,8 +1,9 @@
-"""Softmax and normalisations: of layers, batches and groups.
+"""Softmax, the length of a vector, and normalisations: of layers, batches and groups.
 
-In:  a call of a softmax or normalisation, or of its backward.
+In:  a call of one of them, or of its backward.
 Out: reductions and elementwise operators, as in torch's rules.
 
+    vector_norm(x)  ->   sqrt(sum(x * x))
     softmax(x)      ->   e = exp(x - amax(x)); e / sum(e)
     layer_norm(x)   ->   var_mean over the last dims; (x - mean) * rsqrt(var + eps) * weight + bias
     batch_norm(x)   ->   mean, var over all dims but the channels;
@@ -32,6 +33,25 @@ from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major, to
 
 aten, prims = torch.ops.aten, torch.ops.prims
 Maybe = torch.Tensor | None
+
+
+# --- length of vectors -------------------------------------------------------------------------------------
+
+
+@rewriting(aten.linalg_vector_norm.default)
+def vector_norm(
+    tensor: torch.Tensor,
+    ord: float = 2,
+    dim: list[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Any:
+    """Of all elements, as in the clipping of gradients: torch's rule takes 0.3 ms for each parameter."""
+    count = tensor.numel()  # the length of one number is its magnitude, even where its square overflows
+    if ord != 2 or dim or keepdim or dtype is not None or type(count) is not int or count < 2:
+        return NotImplemented
+    return aten.sqrt(aten.sum(aten.mul(tensor, tensor)))
 
 
 # --- softmax ----------------------------------------------------------------------------------------------

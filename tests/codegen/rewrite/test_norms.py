@@ -93,3 +93,21 @@ def test_symbolic_sizes() -> None:
     for count in (4, 5, 9):
         x = torch.randn(count, 3, 2)
         torch.testing.assert_close(compiled(x), module(x))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (0,)])
+@pytest.mark.parametrize("ord", [2, 2.0, 1, 3.5, float("inf")])
+def test_length_of_a_vector(dtype: torch.dtype, shape: tuple[int, ...], ord: float) -> None:
+    if shape == (0,) and ord == float("inf"):
+        pytest.skip("of no elements there is no greatest one")
+    x = torch.randn(shape, dtype=dtype) * 1e10  # the square of 1e25 is no float32
+    x = x * 1e15 if x.numel() == 1 else x
+    for options in ({}, {"dim": tuple(range(len(shape)))}, {"keepdim": True}, {"dtype": torch.float64}):
+
+        def length(x: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.vector_norm(x, ord, **options)
+
+        with config.patch(raise_on_error=True):
+            found = capture.compile(length, dynamic=False)(x)
+        torch.testing.assert_close(found, length(x), **TOLERANCE[dtype])
