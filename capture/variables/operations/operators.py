@@ -42,6 +42,7 @@ from capture.variables.core.exception import raise_python
 from capture.variables.numbers import graph_float, late_values, max_min
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.graph_float import GraphFloatVariable
+from capture.variables.numbers.index_ranges import ranges_as_tensors
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.numbers.tensor_reads import indices
 from capture.variables.objects.native_base import plain_operand
@@ -434,7 +435,7 @@ def get_item(tx: Interpreter, container: Variable, key: Variable) -> Variable:
         own = container.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
-        key = indices(tx, container, key)
+        key = indices(tx, container, ranges_as_tensors(tx, container, key))
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
             # `[]` would fix the index
             return tx.output.call_method(tx, "select", [container, ConstantVariable(0), key], {})
@@ -454,7 +455,8 @@ def set_item(tx: Interpreter, container: Variable, key: Variable, value: Variabl
     """`container[key] = value`."""
     if isinstance(container, TensorVariable):
         if container.dunder(tx, "__setitem__", [key, value]) is None:
-            tx.output.call_function(tx, operator.setitem, [container, indices(tx, container, key), value], {})
+            key = indices(tx, container, ranges_as_tensors(tx, container, key))
+            tx.output.call_function(tx, operator.setitem, [container, key, value], {})
         return
     container.call_method(tx, "__setitem__", [key, value], {})
 
