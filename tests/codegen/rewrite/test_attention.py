@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 import capture
 from capture.report.config import config
-from codegen.rewrite import attention
 from tests.codegen.aten_graphs import record
 
 TOLERANCE = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.float64: {"rtol": 1e-10, "atol": 1e-10}}
@@ -89,10 +88,12 @@ def test_scores_that_overflow() -> None:
     torch.testing.assert_close(found, value)
 
 
-@pytest.mark.parametrize(("queries", "keys", "by_operator"), [(64, 64, False), (65, 64, True), (1, 8, True)])
-def test_which_lengths(queries: int, keys: int, by_operator: bool) -> None:
-    assert attention.MOST_SCORES == 64 * 64
-    tensors = tensors_of(queries, keys, torch.float32, True)
+@pytest.mark.parametrize(
+    ("queries", "keys", "batch", "by_operator"),
+    [(64, 64, 2, False), (65, 64, 2, True), (1, 8, 2, True), (64, 64, 22, True), (32, 32, 90, False)],
+)
+def test_which_lengths(queries: int, keys: int, batch: int, by_operator: bool) -> None:
+    tensors = [torch.randn(batch, HEADS, length, SIZE) for length in (queries, keys, keys)]
     graph, _ = record(F.scaled_dot_product_attention, tensors)
     calls = [str(node.target) for node in graph.nodes if node.op == "call_function"]
     assert any("flash" in name for name in calls) == by_operator
