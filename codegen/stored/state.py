@@ -10,7 +10,6 @@ Out: `state()`: modes and settings as plain data. `versions()`: a digest. `resto
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -76,22 +75,19 @@ def default_device() -> str:
 
 def own_operators() -> list[str]:
     """What programs have registered for torch's own operators, torch's own registrations aside."""
-    global last_look
+    global first_look, last_look
     if torch.library._impls != last_look[0]:
-        every, first = frozenset(torch.library._impls), registered_first()
-        own = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first)]
+        every = frozenset(torch.library._impls)
+        first_look = first_look or every
+        own = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first_look)]
         last_look = every, sorted(own)
     return last_look[1]
 
 
+#: All registrations. Among them are those for fake tensors: torch makes them itself, some of them late.
+first_look: frozenset[str] = frozenset()
 #: all registrations, and those of programs among them
 last_look: tuple[frozenset[str], list[str]] = (frozenset(), [])
-
-
-@functools.cache
-def registered_first() -> frozenset[str]:
-    """Among them are those for fake tensors: torch makes them itself, some of them late."""
-    return frozenset(torch.library._impls)
 
 
 @contextmanager
