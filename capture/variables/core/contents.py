@@ -153,7 +153,7 @@ CALLS = {
         torch.gru torch.rnn_relu torch.rnn_tanh
     """,
     "capture.variables.torch.rules": """
-        <Buffer> <_lazy_property_and_property> torch.nn.modules.transformer._detect_is_causal_mask
+        <Buffer> <Variable> <_lazy_property_and_property> torch.nn.modules.transformer._detect_is_causal_mask
     """,
     "capture.variables.torch.transforms": """
         torch.func.functionalize torch.func.grad torch.func.grad_and_value torch.func.hessian

@@ -13,7 +13,7 @@ from torch.distributions.utils import _lazy_property_and_property
 from torch.nn.modules.transformer import _detect_is_causal_mask
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import Variable
+from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.rules import late_rule, rule
 from capture.variables.tensors.tensor import TensorVariable
@@ -39,6 +39,18 @@ def _buffer(tx: Interpreter, data: Variable, *, persistent: Variable = ConstantV
     for name, value in (("persistent", persistent), ("_is_buffer", ConstantVariable(True))):
         made.set_attr(tx, name, value)
     return made
+
+
+@rule(torch.autograd.Variable)
+def _variable(
+    tx: Interpreter, data: Variable, requires_grad: Variable = ConstantVariable(False), **rest: Variable
+) -> Variable:
+    """The class of old programs: its tensors have the memory of `data`, and no gradient leads there."""
+    data = realize(data)
+    is_plain = isinstance(data, TensorVariable) and data.cls in (torch.Tensor, torch.nn.Parameter)
+    if not is_plain or rest or not requires_grad.is_exactly(False):
+        raise GraphBreak("call", value="class Variable")
+    return tx.output.call_method(tx, "detach", [data], {})
 
 
 @rule(_detect_is_causal_mask)
