@@ -29,9 +29,10 @@ ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 a
     signbit sin sinh sqrt square subtract tan tanh true_divide trunc"""
 REDUCTIONS = """all amax amin any argmax argmin average count_nonzero cumprod cumsum max mean median min prod
     ptp std sum var"""
-SHAPES = """array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate diag diagonal
-    diagflat dsplit dstack expand_dims flip fliplr flipud hsplit hstack moveaxis ravel repeat reshape roll
-    rollaxis rot90 split squeeze stack swapaxes tile transpose tril triu vsplit vstack"""
+SHAPES = """append array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate
+    diag diagonal diagflat dsplit dstack expand_dims flip fliplr flipud hsplit hstack moveaxis ravel
+    repeat reshape roll rollaxis rot90 split squeeze stack swapaxes tile transpose tril triu vsplit
+    vstack"""
 OTHERS = """allclose array_equal around clip copy cross dot einsum imag isclose kron nan_to_num outer real
     round sort take take_along_axis tensordot trace vander vdot where diff"""
 CREATION = """arange array asarray ascontiguousarray empty empty_like eye full full_like identity linspace

@@ -136,6 +136,14 @@ def indexing(a):
     return a[[0, 2]], a[np.array([0, 1])], a[:, np.arange(2)], a[-1], a[0, 1], a[np.newaxis, :, 1]
 
 
+@case(graphs=1, ops=None, args=array)
+def appended(a):
+    rows = np.zeros((0, a.shape[1])).astype(np.float32)
+    for i in range(2):
+        rows = np.append(rows, a * i, axis=0)
+    return rows, np.append(a, [1, 2]), np.append(a.astype(np.int64), a, axis=1), np.append(a, 0.5)
+
+
 @case(graphs=1, ops=6, args=array)
 def joined(a):
     return np.stack([a, a]), np.concatenate([a, a], axis=1), np.vstack((a, a)), np.split(a, 2, axis=1)
