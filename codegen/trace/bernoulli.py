@@ -9,8 +9,8 @@ torch's generator gives one number after the other; `_capture` makes them in blo
 otherwise (one with MKL does on processors of Intel). So the first call for a type compares the numbers and
 the states of two generators.
 
-The numbers are drawn from a copy of the generator's state, which then becomes the state. No other thread may
-draw meanwhile; where one could, `bernoulli_` itself runs.
+No other thread may draw meanwhile (native/random/mersenne_twister.c); where one could, `bernoulli_` itself
+runs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Callable
 
 import _capture
 import torch
@@ -30,9 +31,11 @@ LEAST_ELEMENTS = 1500
 
 # Functions of the standard library in which threads wait: their frames call nothing that they were given.
 LIBRARY = os.path.dirname(threading.__file__) + os.sep
-WAITS = {
-    "wait", "_wait_for_tstate_lock", "_worker", "select", "_poll", "accept", "recv", "_recv", "readinto",
-}  # fmt: skip
+WAITS = frozenset(
+    ("wait", "_wait_for_tstate_lock", "_worker", "select", "_poll", "accept", "recv", "_recv", "readinto")
+)
+
+Threads = Callable[[], dict[int, types.FrameType]]
 
 # The bits of 1.0.
 ONES = {
@@ -53,24 +56,9 @@ def fill_bernoulli(tensor: torch.Tensor, p: float = 0.5, generator: torch.Genera
         and tensor.numel() >= LEAST_ELEMENTS
         and tensor.is_contiguous()
         and 0 <= p <= 1
-        and not _others_may_draw()
         and _draws_alike(tensor.dtype)
-        and _fill(tensor, p, generator or torch.default_generator)
+        and _fill(tensor, p, generator or torch.default_generator, sys._current_frames)
     )
-
-
-def _others_may_draw() -> bool:
-    """Whether another thread may be in an operator of torch: one that Python does not know to wait."""
-    frames = sys._current_frames()
-    if len(frames) == 1:
-        return False
-    mine = threading.get_ident()
-    return any(thread != mine and not _waits(frame.f_code) for thread, frame in frames.items())
-
-
-def _waits(code: types.CodeType) -> bool:
-    file = code.co_filename
-    return code.co_name in WAITS and file.startswith(LIBRARY) and "-packages" not in file
 
 
 @functools.cache
@@ -78,21 +66,21 @@ def _draws_alike(dtype: torch.dtype) -> bool:
     """Whether `_capture` gives the numbers of this torch, and leaves a generator in the same state."""
     if dtype not in ONES or not hasattr(_capture, "fill_bernoulli"):  # a build without the extension
         return False
+    # no thread has these
     theirs, ours = (torch.Generator().manual_seed(0) for _ in range(2))
     for count, p in ((5, 0.25), (1999, 0.1), (700, 0.9)):
         expected = torch.empty(count, dtype=dtype).bernoulli_(p, generator=theirs)
         found = torch.empty(count, dtype=dtype)
-        if not _fill(found, p, ours) or not torch.equal(expected, found):
+        if not _fill(found, p, ours, dict) or not torch.equal(expected, found):
             return False
     return torch.equal(theirs.get_state(), ours.get_state())
 
 
-def _fill(tensor: torch.Tensor, p: float, generator: torch.Generator) -> bool:
-    """False: the generator has a state that torch's own never reach."""
-    state = generator.get_state()
-    below, one = math.ceil(p * 2**53), ONES[tensor.dtype]
-    filled = _capture.fill_bernoulli(
-        state.data_ptr(), tensor.data_ptr(), tensor.numel(), below, tensor.element_size(), one
+def _fill(tensor: torch.Tensor, p: float, generator: torch.Generator, threads: Threads) -> bool:
+    """False: one of the threads may draw, or the generator has a state that torch's own never reach."""
+    memory = (tensor.data_ptr(), tensor.numel())
+    one = (tensor.element_size(), ONES[tensor.dtype])
+    filled: bool = _capture.fill_bernoulli(
+        generator, threads, WAITS, LIBRARY, *memory, math.ceil(p * 2**53), *one
     )
-    generator.set_state(state)
     return filled

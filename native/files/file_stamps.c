@@ -50,7 +50,7 @@ static PyObject *file_stamps(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&y#", PyUnicode_FSConverter, &path, &names, &size)) {
         return NULL;
     }
-    const int folder = open(PyBytes_AS_STRING(path), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int folder = open(PyBytes_AS_STRING(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const Py_ssize_t count = count_of(names, size);
     PyObject *stamps = NULL;
     if (folder < 0) {

@@ -17,8 +17,9 @@
  *
  * The cost of a capture grows with the bytecode that it interprets. So it is a time for each code unit
  * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. Operations of loops
- * count as units, too (cold_frame.c). What entries ran below it does not count. A frame that no entry of its
- * code fits waits in the same way: another capture has to pay, too.
+ * count as units, too (cold_frame.c), and so does what entries below it have inlined: a capture would inline
+ * it again. Their time does not count. A frame that no entry of its code fits waits in the same way: another
+ * capture has to pay, too.
  *
  * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
  * time of a frame whose result requires one counts with that of the backward behind it.

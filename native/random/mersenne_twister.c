@@ -1,9 +1,14 @@
 /* Random numbers as torch's CPU generator gives them, a block at a time.
  *
- * In:  the bytes of a generator's state (`torch.Generator.get_state`), the memory to fill.
- * Out: the memory holds what the operator of torch would have put there, and the state has moved on as far.
+ * In:  a generator, the memory to fill.
+ * Out: the memory holds what the operator of torch would have put there, and the generator has moved on as
+ * far.
  *
- *     fill_bernoulli(state, memory, count, 1 << 52, 4, 0x3f800000)    ->    1.0 and 0.0 with equal chance
+ *     fill_bernoulli(generator, ..., memory, count, 1 << 52, 4, 0x3f800000)    ->    1.0 and 0.0, as likely
+ *
+ * The numbers come from a copy of the state, which then becomes the state. So no other thread may draw
+ * meanwhile. From the look at the threads to the end this code keeps the GIL and runs no bytecode: the
+ * collector is off, because finalisers are bytecode.
  *
  * The generator is MT19937 (Matsumoto and Nishimura, "Mersenne Twister", 1998). torch takes its numbers one
  * after the other: 6 ns for an element of `bernoulli_`. Here loops without branches make the 624 words of a
@@ -169,11 +174,89 @@ static void write_state(State *state, const Twister *twister)
     }
 }
 
+/* What Python calls a thread's place: a function of the standard library in which it waits. */
+typedef struct {
+    PyObject *frames;        /* sys._current_frames */
+    PyObject *names, *files; /* of the functions; the beginning of the names of their files */
+} Waiting;
+
+static bool is_library(const Waiting *waiting, PyObject *file)
+{
+    const char *name = PyUnicode_AsUTF8(file);
+    if (name == NULL) {
+        PyErr_Clear(); /* it has lone surrogates: no file of the library has */
+        return false;
+    }
+    return PyUnicode_Tailmatch(file, waiting->files, 0, PY_SSIZE_T_MAX, -1) == 1
+           && strstr(name, "-packages") == NULL;
+}
+
+static bool waits(const Waiting *waiting, PyObject *frame)
+{
+    PyCodeObject *code = PyFrame_GetCode((PyFrameObject *)frame);
+    const bool known =
+        PySet_Contains(waiting->names, code->co_name) == 1 && is_library(waiting, code->co_filename);
+    Py_DECREF(code);
+    return known;
+}
+
+/* Whether each other thread waits: 1 or 0. -1 with an exception. */
+static int others_wait(const Waiting *waiting)
+{
+    PyObject *frames = PyObject_CallNoArgs(waiting->frames), *thread, *frame;
+    if (frames == NULL) {
+        return -1;
+    }
+    bool all = true;
+    Py_ssize_t position = 0;
+    while (all && PyDict_Next(frames, &position, &thread, &frame)) {
+        all = PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident() || waits(waiting, frame);
+    }
+    Py_DECREF(frames);
+    return PyErr_Occurred() ? -1 : all;
+}
+
+/* 1: filled, and the state has moved on. 0: not a state that torch leaves behind. */
+static int fill_from(State *state, const Recipe *recipe, char *to, size_t count)
+{
+    Twister twister;
+    if (!read_state(state, &twister)) {
+        return 0;
+    }
+    if (count > 0) {
+        fill_best(&twister, recipe, to, count);
+        write_state(state, &twister);
+    }
+    return 1;
+}
+
+/* 1: filled. 0: the state is none of torch's. -1 with an exception. */
+static int draw(PyObject *generator, const Recipe *recipe, char *to, size_t count)
+{
+    PyObject *state = PyObject_CallMethod(generator, "get_state", NULL);
+    PyObject *address = state == NULL ? NULL : PyObject_CallMethod(state, "data_ptr", NULL);
+    int filled = -1;
+    if (address != NULL) {
+        filled = fill_from(PyLong_AsVoidPtr(address), recipe, to, count);
+    }
+    if (filled == 1) {
+        PyObject *done = PyObject_CallMethod(generator, "set_state", "O", state);
+        filled = done == NULL ? -1 : 1;
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(address);
+    Py_XDECREF(state);
+    return filled;
+}
+
 static PyObject *fill_bernoulli(PyObject *module, PyObject *args)
 {
-    unsigned long long state, to, below, one;
+    PyObject *generator;
+    Waiting waiting;
+    unsigned long long to, below, one;
     Py_ssize_t count, size;
-    if (!PyArg_ParseTuple(args, "KKnKnK", &state, &to, &count, &below, &size, &one)) {
+    if (!PyArg_ParseTuple(args, "OOO!UKnKnK", &generator, &waiting.frames, &PyFrozenSet_Type, &waiting.names,
+                          &waiting.files, &to, &count, &below, &size, &one)) {
         return NULL;
     }
     if (size != 1 && size != 2 && size != 4 && size != 8) {
@@ -181,23 +264,25 @@ static PyObject *fill_bernoulli(PyObject *module, PyObject *args)
         return NULL;
     }
     const Recipe recipe = {.size = (size_t)size, .below = below, .one = one};
-    Twister twister;
-    if (!read_state((State *)state, &twister)) {
-        Py_RETURN_FALSE;
+    const int collected = PyGC_Disable();
+    int filled = others_wait(&waiting);
+    if (filled == 1) {
+        filled = draw(generator, &recipe, (char *)to, (size_t)count);
     }
-    if (count > 0) {
-        fill_best(&twister, &recipe, (char *)to, (size_t)count); /* under the GIL: no other thread draws */
-        write_state((State *)state, &twister);
+    if (collected) {
+        PyGC_Enable();
     }
-    Py_RETURN_TRUE;
+    return filled < 0 ? NULL : PyBool_FromLong(filled);
 }
 
 static PyMethodDef functions[] = {
     {"fill_bernoulli", fill_bernoulli, METH_VARARGS,
-     "fill_bernoulli(state, to, count, below, size, one): `count` elements of `size` bytes at the address "
-     "`to`, as torch's bernoulli_ fills them from the generator's state at the address `state`. An element "
-     "has the bits `one` where its number, of 53 bits, is smaller than `below`, else it is 0. False: not a "
-     "state that torch leaves behind, and nothing is filled."},
+     "fill_bernoulli(generator, frames, names, files, to, count, below, size, one): `count` elements of "
+     "`size` "
+     "bytes at the address `to`, as torch's bernoulli_ fills them. An element has the bits `one` where its "
+     "number, of 53 bits, is smaller than `below`, else it is 0. False, and nothing is drawn: the generator "
+     "has a state that torch does not leave behind, or one of the threads of `frames()` is in no function of "
+     "these names, in files that begin so."},
     {NULL, NULL, 0, NULL},
 };
 

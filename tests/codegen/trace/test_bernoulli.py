@@ -69,10 +69,9 @@ def test_elements_of_each_size():
     for size, dtype in ((1, torch.bool), (2, torch.float16), (4, torch.float32), (8, torch.float64)):
         generator = torch.Generator().manual_seed(2)
         expected = torch.empty(99, dtype=dtype).bernoulli_(0.5, generator=torch.Generator().manual_seed(2))
-        state, memory = generator.get_state(), torch.full((101,), 3.0).to(dtype)
-        assert _capture.fill_bernoulli(
-            state.data_ptr(), memory.data_ptr() + size, 99, 1 << 52, size, ONES[dtype]
-        )
+        memory = torch.full((101,), 3.0).to(dtype)
+        given = (memory.data_ptr() + size, 99, 1 << 52, size, ONES[dtype])
+        assert _capture.fill_bernoulli(generator, dict, bernoulli.WAITS, bernoulli.LIBRARY, *given)
         assert torch.equal(memory[1:-1], expected)
         assert memory[0] == memory[-1] == torch.tensor(3.0).to(dtype)
 
@@ -100,7 +99,7 @@ def test_a_state_by_hand_is_left_to_torch(alone: None):
     assert not fill_bernoulli(tensor, 0.5, generator)
     assert tensor.sum() == 0 and torch.equal(generator.get_state(), state)
     with pytest.raises(ValueError, match="elements of 3 bytes"):
-        _capture.fill_bernoulli(state.data_ptr(), tensor.data_ptr(), 1, 1, 3, 1)
+        _capture.fill_bernoulli(generator, dict, frozenset(), "", tensor.data_ptr(), 1, 1, 3, 1)
 
 
 @needs_fill
