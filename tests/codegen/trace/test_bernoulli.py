@@ -5,6 +5,7 @@ A build of torch that draws otherwise keeps its own operator: the numbers are co
 
 from __future__ import annotations
 
+import gc
 import struct
 import sys
 import threading
@@ -127,6 +128,35 @@ def test_beside_another_thread(waits_in_threading: bool, alone: None):
         lock.release()
         thread.join()
     assert fill_bernoulli(torch.empty(2000), 0.5)
+
+
+@needs_fill
+@pytest.mark.parametrize("allocations", range(1, 30))
+def test_finalisers_draw_before_or_after(allocations: int, alone: None):
+    """A collection after so many allocations runs `__del__`, whose number must not be drawn once more."""
+    generator = torch.Generator().manual_seed(4)
+    kept = torch.Generator().manual_seed(4)
+
+    class Draws:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            torch.empty(1).uniform_(generator=generator)
+
+    tensor, thresholds = torch.empty(2000), gc.get_threshold()
+    gc.collect()
+    gc.disable()
+    Draws()
+    gc.set_threshold(allocations)
+    gc.enable()
+    try:
+        assert fill_bernoulli(tensor, 0.5, generator)
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    torch.empty(2 * 2000 + 1).uniform_(generator=kept)
+    assert torch.equal(generator.get_state(), kept.get_state())
 
 
 def test_dropout_of_a_captured_model(alone: None):
