@@ -151,6 +151,13 @@ def load_item(reader: Reader, instruction: Instruction) -> None:
     reader.push_made(f"{owner.operand}[{key.text}]", owner, key)
 
 
+@opcode("STORE_GLOBAL")
+def store_global(reader: Reader, instruction: Instruction) -> None:
+    """Not by `global`, which would have to stand before the first use of the name."""
+    (item,) = reader.pop_many(1)
+    reader.statement(f"{reader.names.object(globals)}()[{instruction.value!r}] = {item.text}")
+
+
 @opcode("STORE_SUBSCR")
 def store_item(reader: Reader, instruction: Instruction) -> None:
     value, owner, key = reader.pop_many(3)
@@ -204,6 +211,16 @@ def unary(reader: Reader, instruction: Instruction) -> None:
     (item,) = reader.pop_many(1)
     symbol = dialect.UNARY_SYMBOLS.get(instruction.name, "not ")
     reader.push_made(f"{symbol}{item.operand}", item, kind=OPERATOR)
+
+
+@opcode("FORMAT_VALUE")
+def format_value(reader: Reader, instruction: Instruction) -> None:
+    """A value of an f-string. `format` says it in one way, whatever quotes the texts inside have."""
+    convert, has_format = instruction.value
+    value, *spec = reader.pop_many(1 + has_format)
+    inner = f"{reader.names.object(convert)}({value.text})" if convert else value.text
+    texts = [inner, *(item.text for item in spec)]
+    reader.push_made(f"{reader.names.object(format)}({', '.join(texts)})", value, *spec)
 
 
 # --- containers ---------------------------------------------------------------------------------------------
@@ -410,3 +427,10 @@ def return_value(reader: Reader, instruction: Instruction) -> None:
 def raise_exception(reader: Reader, instruction: Instruction) -> None:
     items = reader.pop_many(instruction.arg or 0)
     reader.statement(" from ".join(["raise " + items[0].text, *(i.text for i in items[1:])]), ends=True)
+
+
+@opcode("RERAISE")
+def raise_again(reader: Reader, instruction: Instruction) -> None:
+    """With the traceback that the exception has, which no statement of Python does."""
+    (error,) = reader.pop_many(1)
+    reader.statement(f"reraise({error.text})", ends=True)

@@ -84,6 +84,10 @@ class Token:
     def keys(self) -> list[str]:
         return ["key"]
 
+    def __format__(self, spec: str) -> str:
+        object.__getattribute__(self, "run").act(f"format of {shown_value(self)} as {spec!r}")
+        return shown_value(self)
+
     def __repr__(self) -> str:
         return shown_value(self)
 
@@ -149,7 +153,7 @@ def outcome(run: Run, function: Any, arguments: list[Any]) -> tuple[list[str], s
 
 
 #: these are what they are in both runs
-_REAL = (types.CellType, globals, bool, iter, slice, ENDED)
+_REAL = (types.CellType, globals, bool, iter, slice, format, str, repr, ascii, ENDED)
 
 
 def both(code: types.CodeType, text: Decompiled, raises_at: int, decisions: int) -> Any:
