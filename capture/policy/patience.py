@@ -78,7 +78,7 @@ class Learned(Protocol):
 
     def kind_of(self, code: CodeType) -> Kind | None: ...
 
-    def spent_in(self, code: CodeType) -> int: ...
+    def spent_in(self, code: CodeType) -> tuple[int, int] | None: ...
 
     def note(self, code: CodeType, kind: Kind) -> None: ...
 
@@ -95,12 +95,11 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
         return Kind.ASK  # the converter marks it
     if code.co_name == "__init__":
         return Kind.NEVER
-    known = None if learned is None else learned.kind_of(code)
+    spent, known = (None, None) if learned is None else (learned.spent_in(code), learned.kind_of(code))
+    if spent is not None:
+        _capture.spent_earlier(code, *spent)
     if known is not None:
         return known
-    spent = 0 if learned is None else learned.spent_in(code)
-    if spent > 0:
-        _capture.spent_earlier(code, spent)
     if code.co_name == "forward":
         return Kind.FORWARD
     return Kind.LOOP if has_loop(code) else Kind.STRAIGHT

@@ -17,6 +17,7 @@ from typing import Any
 
 import _capture
 
+from cache.code_table import CodeTable
 from capture.bytecode import resume
 from capture.bytecode.eager_twin import eager_twin
 from capture.bytecode.emit import Box
@@ -32,6 +33,15 @@ _FIELDS = (
     "co_firstlineno", "co_linetable", "co_exceptiontable", "co_freevars", "co_cellvars",
 )  # fmt: skip
 _OWN = ("co_consts", "co_filename")  # not taken from the data
+
+
+#: resume functions of entries that come from the store
+_rests: CodeTable[bool] = CodeTable()
+
+
+def is_stored_rest(code: types.CodeType) -> bool:
+    """Whether it is the rest of a frame whose beginning comes from the store."""
+    return code in _rests
 
 
 def written_value(value: Any, table: ObjectTable) -> Plain:
@@ -112,6 +122,7 @@ class CodeReader:
         original = resume.point_of(self.original).original
         code = resume.resume_code(original, target, tuple(stack), tuple(names))
         _capture.mark_resume(code)
+        _rests[code] = True
         return code
 
     def _twin(self) -> types.CodeType:

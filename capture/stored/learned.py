@@ -5,13 +5,14 @@ In:  frames that were captured or left to Python, and the verdicts on entries th
      (`capture.policy.patience`). At the end of the process: the time of all functions that did not get hot.
 Out: `Learned.kind_of(code)`, in the next process: STORED where an entry is to be looked up at the first
      frame, DOUBTED where it did not pay, or was not tried, and has to be tried; None where nothing is known.
-     `Learned.spent_in(code)`: the nanoseconds of all processes so far.
+     `Learned.spent_in(code)`: the nanoseconds of all processes since its last capture, and of the longest.
 
     run 1: forward gets hot, is captured and is faster     run 2: its first frame runs the stored entry
-    runs 1 to 3: half a second of Python in each           run 4: it is captured after a few frames
+    runs 1 to 9: some time of Python in each, too little   run 10: it is captured after a few frames
 
-A capture is for all processes to come. So the time that decides whether it pays is that of all processes
-so far: short ones, too, capture in the end what they run again and again.
+A capture is for all processes to come. So the time of all processes so far counts, too: short ones capture in
+the end what they run again and again. But a process that is no longer than the one before captures nothing
+that this one has left to Python: it would be too late once more.
 
 There is one file for each program (the file of its main module) under its settings. A row is the name of a
 function and a checksum of its bytecode: it costs next to nothing, and a wrong one costs time alone. Two
@@ -21,6 +22,7 @@ processes that write at once may lose a row: then that function has to get hot o
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import weakref
@@ -34,6 +36,7 @@ from cache.code_table import CodeTable
 from capture.backends.llvm import kernel_store
 from capture.policy.patience import Kind
 from capture.report import log
+from capture.stored.codes import is_stored_rest
 from capture.stored.store import is_used, program_file, settings_digest, store_of
 from capture_records import dataclass
 from codegen.stored.state import versions
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 KIND = "program"
-SCHEMA = 2
+SCHEMA = 3
 MOST = 4096  # rows of each sort in one file; the oldest goes first
 #: what a row may say
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
@@ -56,10 +59,12 @@ LEAST_NOTED, MOST_NOTED = 1_000_000, 86_400 * 10**9
 
 @dataclass
 class _Rows:
-    """By the names of functions: what is known of their entries, and what Python has spent in the others."""
+    """By the names of functions: what is known of their entries, and what Python has spent in frames without
+    one since the last capture: all processes, and the longest of them.
+    """
 
     kinds: dict[str, Kind] = field(default_factory=dict)
-    spent: dict[str, int] = field(default_factory=dict)
+    spent: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def names(self) -> set[str]:
         return {row.rpartition(":")[0] for row in (*self.kinds, *self.spent)}
@@ -78,13 +83,14 @@ class Learned:
         self._missed: CodeTable[bool] = CodeTable()
 
     def kind_of(self, code: CodeType) -> Kind | None:
-        if not self._may_know(code) or code in self._missed:
+        if code in self._missed:
             return None
-        return self._known().kinds.get(_row(code))
+        known = self._known().kinds.get(_row(code)) if self._may_know(code) else None
+        return Kind.STORED if known is None and is_stored_rest(code) else known
 
-    def spent_in(self, code: CodeType) -> int:
-        """What Python has spent in it in earlier processes, which did not capture it."""
-        return self._known().spent.get(_row(code), 0) if self._may_know(code) else 0
+    def spent_in(self, code: CodeType) -> tuple[int, int] | None:
+        """What Python has spent in it in earlier processes since its last capture: in all, and the most."""
+        return self._known().spent.get(_row(code)) if self._may_know(code) else None
 
     def _may_know(self, code: CodeType) -> bool:
         self._known()
@@ -128,8 +134,8 @@ class Learned:
             return
         rows = self._read()
         for row, ns in spent.items():
-            if row not in rows.kinds:
-                rows.spent[row] = min(MOST_NOTED, rows.spent.pop(row, 0) + ns)
+            before, most = rows.spent.pop(row, (0, 0))
+            rows.spent[row] = min(MOST_NOTED, before + ns), min(MOST_NOTED, max(most, ns))
         self._put(rows)
 
     def is_kept(self) -> bool:
@@ -151,11 +157,16 @@ class Learned:
             self._take(rows)
             store.put(self._parts(), json.dumps(rows.as_data()).encode(), KIND)
 
+    @functools.cached_property
+    def _program(self) -> str:
+        """Asked for while the program runs: Python forgets the file of a script before the process ends."""
+        return program_file()
+
     def _parts(self) -> tuple[str, ...]:
         return (
             "program",
             str(SCHEMA),
-            program_file(),
+            self._program,
             settings_digest(self._settings),
             versions(kernel_store()),
         )
@@ -168,11 +179,17 @@ class Learned:
         try:
             content = json.loads(data)
             kinds = {str(row): Kind(kind) for row, kind in content["kinds"].items() if kind in KINDS}
-            return _Rows(kinds, {row: min(MOST_NOTED, abs(int(ns))) for row, ns in content["spent"].items()})
+            spent = {str(row): _times(*times) for row, times in content["spent"].items()}
+            return _Rows(kinds, spent)
         except (ValueError, RecursionError, AttributeError, TypeError, KeyError, OverflowError) as damage:
             text = "what earlier runs learned of this program is not used: %s: %s"
             log.get("cache").logger.warning(text, type(damage).__name__, damage)
             return _Rows()
+
+
+def _times(total: Any, most: Any) -> tuple[int, int]:
+    total = min(MOST_NOTED, abs(int(total)))
+    return total, min(total, abs(int(most)))
 
 
 def _row(code: CodeType) -> str:
@@ -183,7 +200,7 @@ def _row(code: CodeType) -> str:
 
 
 def _spent_here() -> dict[str, int]:
-    """The time of all functions that ran more than once in this process, and have no entry."""
+    """The time of all functions that ran more than once in this process without an entry."""
     spent: dict[str, int] = {}
     for code in _capture.all_codes():
         kind, runs, ns, _, _ = _capture.cold_runs(code)

@@ -41,7 +41,7 @@ static void drop_all_entries(CodeState *state)
     state->usual = NULL;
     state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
     state->looks = (LookUps){.kind = KIND_UNKNOWN};
-    state->paid_ns = state->earlier_ns = 0;
+    state->paid_ns = state->earlier_ns = state->most_ns = 0;
     release_entries(entries, count);
 }
 
@@ -306,23 +306,26 @@ static PyObject *cold_runs(PyObject *module, PyObject *object)
 
 static PyObject *spent_earlier(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    if (nargs != 2) {
+    if (nargs != 3) {
         return PyErr_Format(PyExc_TypeError,
-                            "spent_earlier: expected a code object and a time, got %zd arguments", nargs);
+                            "spent_earlier: expected a code object and two times, got %zd arguments", nargs);
     }
     PyCodeObject *code = as_code(args[0], "spent_earlier");
     const long long ns = code == NULL ? -1 : PyLong_AsLongLong(args[1]);
+    const long long most = PyErr_Occurred() ? -1 : PyLong_AsLongLong(args[2]);
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (ns < 0 || ns > MOST_SPENT_NS) {
-        return PyErr_Format(PyExc_ValueError, "spent_earlier: a time of %lld ns", ns);
+    if (most < 0 || ns < most || ns > MOST_SPENT_NS) {
+        return PyErr_Format(PyExc_ValueError,
+                            "spent_earlier: times of %lld ns, and of %lld ns in one process", ns, most);
     }
     CodeState *state = ensure_code_state(code);
     if (state == NULL) {
         return NULL;
     }
     state->earlier_ns = ns;
+    state->most_ns = most;
     Py_RETURN_NONE;
 }
 
@@ -332,7 +335,7 @@ static PyObject *count_anew(PyObject *module, PyObject *object)
     CodeState *state = code == NULL ? NULL : code_state(code);
     if (state != NULL) {
         state->cold = (ColdRuns){.kind = state->cold.kind};
-        state->earlier_ns = 0;
+        state->earlier_ns = state->most_ns = 0;
     }
     return code == NULL ? NULL : Py_NewRef(Py_None);
 }
@@ -460,7 +463,9 @@ static PyMethodDef functions[] = {
      "cold_runs(code) -> (kind, runs, ns, units, ns paid for captures) under a Patience, since the last "
      "entry."},
     {"spent_earlier", (PyCFunction)(void (*)(void))spent_earlier, METH_FASTCALL,
-     "spent_earlier(code, ns): Python has spent so much in it in earlier processes, without a capture."},
+     "spent_earlier(code, ns, most): Python has spent so much in it in earlier processes, and in one of "
+     "them, "
+     "without a capture."},
     {"count_anew", count_anew, METH_O,
      "count_anew(code): what Python has spent in it so far counts for nothing."},
     {"leave_code", leave_code, METH_O,

@@ -77,7 +77,8 @@ typedef struct CodeState {
     ColdRuns cold;
     LookUps looks;
     long long paid_ns;       /* what its captures have cost since the last clear_entries */
-    long long earlier_ns;    /* what earlier processes have spent in it without a capture */
+    long long earlier_ns;    /* what earlier processes have spent in it without a capture: all of them */
+    long long most_ns;       /* and one of them */
     long long inlined_units; /* of a run when it was captured: a capture around it would inline so much */
     Entry **entries;
 } CodeState;

@@ -70,5 +70,6 @@ void look_up_missed(CodeState *state, long long ns)
     looks->cost_ns += Py_MAX(ns, 1);
     is_new_state(looks);
     state->cold.kind = looks->otherwise;
+    state->marks |= CODE_WAITS; /* who stored the beginning of the frame has not captured its rest */
     state->cold.next_look_ns = state->cold.ns + (first ? 0 : TIMES_THE_LOOKS * looks->cost_ns);
 }

@@ -10,7 +10,7 @@
  *     it has spent that, but the loops around end soon     ->  Python runs the frame
  *     the capture would import more than the compiler      ->  Python runs it until that pays, too
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
- *     earlier processes have spent most of that           ->  the callback is asked after a few runs
+ *     earlier processes have spent three times that       ->  the callback is asked after a few runs
  *
  * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
  * frame gets hotter.
@@ -71,8 +71,12 @@ enum { MOST_GLANCES = 8 };
  * looked at after its first run. */
 enum { FIRST_FORECAST = 4, FIRST_FORECAST_OF_A_TURN = 1, FARTHEST_FORECAST = 4096 };
 
-/* Where the loops end before a capture pays, Python has to spend so many times its cost. */
+/* What a capture costs is saved in so many times of that. Where the loops end before it pays, Python has to
+ * spend that. */
 enum { POSTPONED = 3 };
+
+/* So many times as long as an earlier process a longer one is. */
+enum { LONGER = 2 };
 
 /* --- is a frame hot? --------------------------------------------------------------------------------- */
 
@@ -216,7 +220,7 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         entry->cost_ns = entry->hits == 0 && entry->cost_ns == 0 ? paid : entry->cost_ns;
     }
     state->inlined_units = state->cold.runs > 0 ? state->cold.units / state->cold.runs : 0;
-    state->earlier_ns = 0;
+    state->earlier_ns = state->most_ns = 0;
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }
 
@@ -231,12 +235,30 @@ static int may_get_hot(enum CodeKind kind)
     return kind != KIND_NEVER && kind != KIND_ONCE && kind != KIND_LEFT && kind != KIND_IMPORT;
 }
 
-/* A capture is for later processes, too: what earlier ones have spent without it counts. */
+/* A process has spent so much in the code without a capture. This one may be as long, and then no capture
+ * pays: it has to be longer before its own time counts. Two processes never take the same time. */
+static int is_longer_than_before(const CodeState *state)
+{
+    return state->cold.ns >= LONGER * state->most_ns;
+}
+
+/* A capture is for later processes, too. Where earlier ones have spent so much that a graph would have saved
+ * its cost, the code is hot. All else may come from the store: then what it imports serves this capture
+ * alone.
+ */
+static int was_hot(const Patience *patience, const CodeState *state)
+{
+    const long long cost = price(patience, state) - import_price(patience, state)
+                           + (compiler_is_imported() ? 0 : patience->first_ns);
+    return state->earlier_ns >= Py_MAX(POSTPONED * cost, state->cold.postponed_ns);
+}
+
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
-    const long long spent = state->earlier_ns + cold->ns;
-    return has_run(patience, state) && spent >= cold->postponed_ns && spent >= price(patience, state);
+    const long long least = Py_MAX(price(patience, state), cold->postponed_ns);
+    const int is_worth_it = (cold->ns >= least && is_longer_than_before(state)) || was_hot(patience, state);
+    return is_worth_it && has_run(patience, state);
 }
 
 static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
@@ -299,7 +321,8 @@ static Py_ssize_t first_forecast(const CodeState *state)
 static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
 {
     const Py_ssize_t runs = state->cold.runs;
-    return runs >= first_forecast(state) && (runs & (runs - 1)) == 0 && is_worth_a_forecast(patience, state);
+    return runs >= first_forecast(state) && (runs & (runs - 1)) == 0 && is_longer_than_before(state)
+           && is_worth_a_forecast(patience, state);
 }
 
 /* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import subprocess
 import sys
@@ -914,7 +915,7 @@ def test_what_earlier_processes_have_spent_counts(hook):
     asked = Asked()
 
     def kind(code):
-        _capture.spent_earlier(code, 10**9)
+        _capture.spent_earlier(code, 10**9, 10**6)
         return asked.kind(code)
 
     def runs(count):
@@ -926,8 +927,50 @@ def test_what_earlier_processes_have_spent_counts(hook):
     runs(1)
     assert asked.names == ["f"]
     for wrong in (-1, 10**15, 10**30, "1"):
-        with pytest.raises((ValueError, OverflowError, TypeError)):
-            _capture.spent_earlier(f.__code__, wrong)
+        for times in ((wrong, 0), (10, wrong)):
+            with pytest.raises((ValueError, OverflowError, TypeError)):
+                _capture.spent_earlier(f.__code__, *times)
+
+
+def runs_before_the_callback(spent, settings):
+    """In a process without experience, whose runs of `f` take 4 ms; None: it is never asked."""
+    program = f"""
+import time, torch, _capture
+def f():
+    end = time.thread_time() + 0.004
+    while time.thread_time() < end:
+        pass
+def kind(code):
+    _capture.spent_earlier(code, *{spent})
+    return 1
+asked = []
+patience = _capture.Patience(asked.append, kind, {settings})
+runs = 0
+while runs < 50 and not asked:
+    _capture.set_callback(patience, asked)
+    f()
+    _capture.set_callback(None, None)
+    runs += 1
+print(runs if asked else None)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    return ast.literal_eval(ran.stdout)
+
+
+@pytest.mark.parametrize("settings", ["least_ns=3 * 10**7", "least_ns=10**9, foresee=lambda: 1e6"])
+def test_a_process_captures_what_the_last_one_left_only_if_it_is_longer(settings):
+    """`settings`: Python has spent what a capture costs, or will spend it."""
+    soon, later = (runs_before_the_callback((ns, ns), settings) for ns in (0, 4 * 10**7))
+    assert soon < 12 < later
+
+
+def test_what_one_capture_imports_alone_has_to_pay():
+    """What earlier processes have spent has to pay for the import of the compiler, too."""
+    settings = "least_ns=10**8, first_ns={}"
+    soon, never = (
+        runs_before_the_callback((10**9, 10**9), settings.format(first)) for first in (0, 3 * 10**8)
+    )
+    assert soon == 2 and never is None
 
 
 # --- what an earlier process has made --------------------------------------------------------------------

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import _capture
 import pytest
 import torch
 
 import capture
+from capture.frame import stored_entries
 from capture.policy import patience
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
@@ -136,11 +138,13 @@ def test_what_python_has_spent_in_all_processes_makes_a_function_hot(monkeypatch
     assert calls(program(), 8) == (0, 0)
     for _ in range(2):
         spent(program(), 10**12, monkeypatch)
-    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) == 2 * 10**12 + 10**6
+    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) == (
+        2 * 10**12 + 10**6,
+        10**12,
+    )
     assert calls(program(), 8) == (0, 1)
-    capture.reset()
-    spent(program(), 10**12, monkeypatch)  # a captured function has a row of its own
-    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) == 0
+    capture.reset()  # what was spent before the capture has been paid back
+    assert Learned(CaptureSettings(None, "llvm")).spent_in(program().__code__) is None
 
 
 PROGRAM = """
@@ -156,24 +160,56 @@ x = torch.ones(3)
 with capture.enable():
     for _ in range({calls}):
         f(x)
+from capture.policy.settings import CaptureSettings
+print(learned.Learned(CaptureSettings(None, "llvm")).spent_in(f.__code__) is not None)
 """
 
 
 def test_a_process_that_ends_notes_what_it_has_spent(tmp_path: Path) -> None:
     def rows(calls: int) -> Any:
+        """What it has noted, and whether it knew what the one before had spent."""
         script = tmp_path / "program.py"
         script.write_text(PROGRAM.format(calls=calls))
         settings = {"CACHE_DIR": str(tmp_path / "store"), "STORE_ENTRIES": "1", "WHEN": "hot"}
         environment = {**os.environ, **{f"CAPTURE_{name}": value for name, value in settings.items()}}
-        subprocess.run([sys.executable, str(script)], env=environment, check=True, timeout=300)
+        command = [sys.executable, str(script)]
+        ran = subprocess.run(command, env=environment, check=True, timeout=300, capture_output=True)
         (file,) = (tmp_path / "store").rglob(f"*.{KIND}")
         data = file.read_bytes()
-        return json.loads(data[data.index(b'{"kinds"') : data.rindex(b"}") + 1])
+        return json.loads(data[data.index(b'{"kinds"') : data.rindex(b"}") + 1]), ran.stdout == b"True\n"
 
-    first = rows(2)
+    first, knew = rows(2)
     (row,) = [row for row in first["spent"] if row.startswith("f:")]
-    assert first["spent"][row] > 0 and first["kinds"] == {}
-    assert rows(2)["spent"][row] > first["spent"][row]
+    total, most = first["spent"][row]
+    assert total == most > 0 and first["kinds"] == {} and not knew
+    second, knew = rows(2)
+    assert total < second["spent"][row][0] < total + 2 * second["spent"][row][1] and knew
+
+
+def test_the_rest_of_a_stored_frame_waits_where_it_was_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first process has left it to Python: its beginning had cost too much by then."""
+
+    def run(count: int) -> tuple[int, int]:
+        names: dict[str, Any] = {"torch": torch, "stop": capture.graph_break}
+        exec("def f(x):\n    y = torch.relu(x) * 2\n    stop()\n    return y * y + 1", names)
+        with capture.enable():
+            for _ in range(count):
+                assert torch.equal(names["f"](X), (torch.relu(X) * 2) ** 2 + 1)
+        found = counters["entries"]["loaded"], counters["frames"]["captured"]
+        capture.reset()
+        return found
+
+    keep = stored_entries.keep
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            stored_entries, "keep", lambda frame, *rest: _capture.is_resume(frame.code) or keep(frame, *rest)
+        )
+        assert run(30) == (0, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(patience, "LEAST_NS", 10**15)
+        assert run(30) == (1, 0)
+    assert run(30) == (1, 1)  # it gets hot, as any function
+    assert run(30) == (2, 0)
 
 
 def test_damage_is_a_miss_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
