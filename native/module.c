@@ -34,6 +34,7 @@ static int init_parts(PyObject *module)
         {"converted_inputs", init_converted_inputs},
         {"file_stamps", init_file_stamps},
         {"mersenne_twister", init_mersenne_twister},
+        {"recurrent", init_recurrent},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {

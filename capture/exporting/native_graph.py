@@ -40,6 +40,7 @@ from codegen.kernel.errors import (
 )
 from codegen.kernel.program import ExternStep
 from codegen.launch.assembly import lower
+from codegen.rewrite.recurrent_operators import unrolled
 from codegen.trace.draws import draw
 from codegen.trace.module_runner import ModuleRunner
 from codegen.trace.trace import Trace, trace
@@ -127,7 +128,8 @@ def plain_operators() -> Iterator[None]:
     torch.backends.cuda.enable_flash_sdp(False)
     torch._C._set_mkldnn_enabled(False)
     try:
-        yield
+        with unrolled():
+            yield
     finally:
         torch.backends.cuda.enable_flash_sdp(flash)
         torch._C._set_mkldnn_enabled(mkldnn)

@@ -217,6 +217,8 @@ class Operations:
         return self.wrap_result(value[index], part)
 
 
+#: functions whose loop over time torch would unroll
+LOOPS = (torch.gru, torch.rnn_tanh, torch.rnn_relu)
 #: by function: where its running statistics stand. Its argument number 5 says whether it writes to them.
 STATISTICS = {
     torch.nn.functional.batch_norm: slice(1, 3),
@@ -272,12 +274,24 @@ def _is_without_symbols(value: Any) -> bool:
 
 
 def _fake_form(target: Any, env: SizeEnv | None) -> Any:
-    """The replacement of a function that reads its numbers in C++, if some of them may be symbols."""
+    """The replacement of a function that runs a loop in C++, or reads its numbers there, if some of them may
+    be symbols.
+    """
     if env is None:
-        return target
+        return _loop_form(target) if target in LOOPS else target
     from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: imports sympy
 
     return FAKE_FORMS.get(target, target)
+
+
+def _loop_form(function: Any) -> Any:
+    from codegen.rewrite.recurrent_operators import network  # lazy: import time
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = network(function, *args, **kwargs)
+        return function(*args, **kwargs) if made is NotImplemented else made
+
+    return call
 
 
 def _dispatcher(env: SizeEnv | None) -> Any:

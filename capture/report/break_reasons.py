@@ -113,7 +113,7 @@ REASONS: dict[str, Reason] = {
     ),
     "recurrent_length": Reason(
         "{name} unrolls its loop over time, whose length changes from call to call",
-        "call the recurrent network outside the captured code, pad to one length, or use an LSTM",
+        "compute it in float32, call it outside the captured code, pad to one length, or use an LSTM",
     ),
     "too_many_places": Reason(
         "the graph would need guards on more than {limit} values of the program",

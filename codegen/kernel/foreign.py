@@ -14,11 +14,13 @@ from typing import Any
 
 from torch._ops import OpOverload
 
-#: the namespaces of torch's own operators
+#: the namespace of our own operators (`codegen.kernel.recurrent` defines them)
+OUR_OPERATORS = "_capture"
+#: the namespaces of torch's operators and our own
 NAMESPACES = frozenset((
     "aten", "prims", "prim", "quantized", "_quantized", "quantization", "quantized_decomposed", "mkldnn",
     "mkldnn_prepacked", "mkl", "onednn", "sparse", "rngprims", "inductor_prims", "debugprims", "profiler",
-    "higher_order", "_native", "static_runtime",
+    "higher_order", "_native", "static_runtime", OUR_OPERATORS,
 ))  # fmt: skip
 
 

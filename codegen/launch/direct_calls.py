@@ -25,6 +25,8 @@ import _capture
 import torch
 from torch._ops import OpOverload
 
+from codegen.kernel.foreign import OUR_OPERATORS
+
 BINDINGS: tuple[Any, ...] = (torch._C._VariableFunctions, torch._C._nn)
 #: the other overload of these takes another number of arguments
 TOLD_APART = frozenset({torch.ops.aten.bmm.default, torch.ops.aten.mm.default})
@@ -154,6 +156,10 @@ def callable_of(op: Any) -> Callable[..., Any]:
         return found
     if op in INSTEAD:
         return INSTEAD[op]
+    if op.namespace == OUR_OPERATORS:
+        from codegen.kernel.recurrent import KERNELS  # lazy: import time
+
+        return KERNELS[op.name()]
     if op.namespace not in TORCHS_OWN:
         return uncaptured(op._op)
     return directly(op) if op.namespace == "aten" else op._op

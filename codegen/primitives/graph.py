@@ -27,6 +27,7 @@ from codegen.fake.fake import FakeMode, mode_of_a_trace
 from codegen.fake.twins import to_fake
 from codegen.kernel.foreign import is_foreign
 from codegen.primitives.decompose import DRAWS, Decomposition
+from codegen.rewrite.recurrent_operators import unrolled
 from codegen.trace import autocast
 from codegen.trace.behaviour import is_check
 from codegen.trace.draws import draw
@@ -47,7 +48,7 @@ def primitive_graph(
     if it is an input; a list of such ones.
     Raises UntraceableError, or the error of an operator.
     """
-    with mode_of_a_trace() as mode:
+    with mode_of_a_trace() as mode, unrolled():
         traced = trace(gm, inputs, mode)
         check_sharing(traced, inputs)
         with mode:

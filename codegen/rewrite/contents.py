@@ -36,6 +36,9 @@ FUNCTIONS = {
         prims::sub prims::sum prims::svd prims::tan prims::tanh prims::transpose prims::trunc prims::var
         prims::view_of prims::where prims::xor_sum prims::zeta
     """,
+    "codegen.rewrite.recurrent_operators": """
+        torch.gru torch.rnn_relu torch.rnn_tanh
+    """,
     "codegen.rewrite.simple": """
         .fill_diagonal_ fill_diagonal_
     """,

@@ -17,9 +17,12 @@ from typing import Any
 import torch
 
 from codegen.kernel.errors import UntraceableError
+from codegen.rewrite.recurrent_operators import KINDS, network
 
 
 def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if function in KINDS and (made := network(function, *args, **kwargs)) is not NotImplemented:
+        return made
     if kwargs or len(args) != 9:
         raise UntraceableError(
             f"{function.__name__} on symbolic sizes, with arguments other than nine positional ones"

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen.kernel.foreign import is_foreign
+from codegen.kernel.foreign import OUR_OPERATORS, is_foreign
 
 #: the packages whose functions a stored graph may name
 ROOTS = frozenset({"torch", "operator", "_operator", "math", "builtins", "codegen", "capture"})
@@ -173,6 +173,8 @@ def operator_name(op: OpOverload) -> tuple[str, str]:
 def operator_named(name: str, overload: str) -> OpOverload:
     """The operator of that name. Raises Malformed."""
     namespace, _, base = name.partition("::")
+    if namespace == OUR_OPERATORS:
+        from codegen.kernel import recurrent  # noqa: F401  lazy: import time; defines the operators
     packet = getattr(getattr(torch.ops, namespace, None), base, None)
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, OpOverload) or is_foreign(found):

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "graph/matrix_product.h"
 #include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "tensors/tensor_access.h"
@@ -162,4 +163,26 @@ int run_gemm(Run *run, const int64_t *operand)
         Py_END_ALLOW_THREADS
     }
     return 0;
+}
+
+void matrix_product(const MatrixProduct *product)
+{
+    double one = 1;
+    Gemm gemm = {.dtype = product->is_double ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
+                 .transpose_a = product->transposed,
+                 .m = product->columns,
+                 .n = product->rows,
+                 .k = product->inner,
+                 .lda = product->transposed ? product->inner : product->columns,
+                 .ldb = product->inner,
+                 .ldc = product->columns,
+                 .batch = 1,
+                 .bias = product->addend == NULL ? -1 : 0,
+                 .bias_row = product->columns,
+                 .bias_column = 1};
+    memcpy(&gemm.alpha, &one, sizeof(one));
+    memcpy(&gemm.beta, &one, product->addend == NULL ? 0 : sizeof(one));
+    Operands operands = {&gemm, (char *)product->right, (char *)product->left, product->output,
+                         (char *)product->addend};
+    products(&operands, 0, 1);
 }

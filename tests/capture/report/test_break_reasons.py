@@ -315,7 +315,7 @@ def long_list(x):
     return y * max(NUMBERS)
 
 
-GRU = torch.nn.GRU(4, 4, batch_first=True)
+GRU = torch.nn.GRU(4, 4, batch_first=True).bfloat16()
 STEPS = torch.ones(3, 5, 4)
 capture.maybe_mark_dynamic(STEPS, 1)
 
@@ -323,7 +323,7 @@ capture.maybe_mark_dynamic(STEPS, 1)
 @meets("recurrent_length")
 def recurrent_layer_of_open_length(x):
     y = x + 1
-    return GRU(STEPS * y[:, None])[0]
+    return GRU((STEPS * y[:, None]).bfloat16())[0]
 
 
 @meets("reconstruct")

@@ -1,4 +1,4 @@
-"""Recurrent layers whose loop over time a graph would unroll: values and gradients are eager's."""
+"""Recurrent layers over padded batches: values and gradients are eager's, and how many graphs there are."""
 
 from __future__ import annotations
 
@@ -41,23 +41,42 @@ def compare(model: nn.Module, sizes: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
-def test_length_that_changes_is_left_to_python(kind: Any, batch_first: bool) -> None:
-    """A graph for each length would cost what the first one did."""
-
+def test_length_that_changes_is_one_graph(kind: Any, batch_first: bool) -> None:
     def size(length: int) -> tuple[int, int]:
         return (2, length) if batch_first else (length, 2)
 
-    compiled = []
+    compare(Model(kind, batch_first=batch_first).double(), [size(length) for length in (5, 6, 7, 8, 30)])
+    assert not capture.counters["graph_breaks"]
+    assert capture.counters["graphs"]["compiled"] == 2  # for the first length, and for all
 
-    def run(model: nn.Module, *lengths: int) -> None:
-        compare(model, [size(length) for length in lengths])
-        compiled.append(capture.counters["graphs"]["compiled"])
 
-    model = Model(kind, batch_first=batch_first).double()
-    run(model, 5, 6, 7)
-    assert capture.counters["graph_breaks"]["recurrent_length"] > 0
-    run(model, 5, 6, 7, 8, 9, 10, 11)
-    assert compiled[0] == compiled[1]
+@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+def test_length_of_an_unrolled_network_is_left_to_python(kind: Any) -> None:
+    """A graph for each length would cost what the first one did."""
+
+    def compiled(*lengths: int) -> int:
+        capture.reset()
+        torch.manual_seed(0)
+        layer = kind(4, 5).bfloat16()
+        fast = capture.compile(lambda x: layer(x * 2)[0].tanh())
+        for length in lengths:
+            x = torch.randn(length, 2, 4).bfloat16()
+            torch.testing.assert_close(fast(x), layer(x * 2)[0].tanh())
+        assert capture.counters["graph_breaks"]["recurrent_length"] > 0
+        return int(capture.counters["graphs"]["compiled"])
+
+    assert compiled(5, 6, 7) == compiled(5, 6, 7, 8, 9, 10, 11)
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+def test_graph_does_not_grow_with_the_number_of_steps(kind: Any) -> None:
+    layer, counts = kind(3, 4), []
+    for steps in (4, 60):
+        capture.reset()
+        x = torch.randn(steps, 2, 3)
+        explained = capture.explain(lambda x: layer(x)[0] * 2)(x)
+        counts.append(explained.op_count)
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])

@@ -1,0 +1,117 @@
+"""Operators of our own: a recurrent layer in one direction, over all its steps.
+
+In:  gates [steps, batch, width of all gates]: the inputs times their weight, with the bias; the state before
+     the first step [batch, width]; the weight of the states, in torch's layout.
+Out: `torch.ops._capture.gru_layer` and its like: the states of all steps [steps, batch, width].
+
+    gru_layer(f32[30, 8, 192], f32[8, 64], f32[192, 64], f32[192], False, True)   ->   f32[30, 8, 64], kept
+
+`kept` holds what the backward needs; it is empty where none follows. `native/recurrent/` has the loop over
+the steps. The import of this module defines the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import _capture
+import torch
+
+from codegen.kernel.foreign import OUR_OPERATORS
+
+GATES = 3  # of a GRU, in the order of torch: reset, update, new
+Tensor = torch.Tensor
+
+LIBRARY = torch.library.Library(OUR_OPERATORS, "FRAGMENT")
+#: name of an operator -> what computes it
+KERNELS: dict[str, Callable[..., Any]] = {}
+
+
+def defined(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The function makes the results; what it returns beside them runs where they have memory."""
+
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
+        def kernel(*args: Any) -> Any:
+            rows = [arg.contiguous() if isinstance(arg, Tensor) else arg for arg in args]
+            results, run = make(*rows)
+            run()
+            return results
+
+        name = LIBRARY.define(schema)
+        LIBRARY.impl(name, kernel, "CPU")
+        LIBRARY.impl(name, lambda *args: make(*args)[0], "Meta")
+        KERNELS[f"{OUR_OPERATORS}::{name}"] = kernel
+        return make
+
+    return register
+
+
+def addresses(*tensors: Tensor | None) -> tuple[int, ...]:
+    return tuple(0 if tensor is None else tensor.data_ptr() for tensor in tensors)
+
+
+def sizes(states: Tensor, reverse: bool, relu: bool = False) -> tuple[Any, ...]:
+    return states.dtype is torch.float64, reverse, relu, *states.shape
+
+
+@defined(
+    "gru_layer(Tensor gates, Tensor first, Tensor weight, Tensor? bias, bool reverse, bool keep) "
+    "-> (Tensor, Tensor)"
+)
+def gru_layer(
+    gates: Tensor, first: Tensor, weight: Tensor, bias: Tensor | None, reverse: bool, keep: bool
+) -> Any:
+    steps, batch, width = gates.shape[0], *first.shape
+    states = gates.new_empty(steps, batch, width)
+    kept = gates.new_empty(steps, batch, (GATES + 1) * width) if keep else gates.new_empty(0)
+
+    def run() -> None:
+        written = addresses(gates, first, weight, bias, states, kept if keep else None)
+        _capture.gru_forward(sizes(states, reverse), written)
+
+    return (states, kept), run
+
+
+@defined(
+    "gru_layer_backward(Tensor grad, Tensor states, Tensor first, Tensor kept, Tensor weight, bool reverse) "
+    "-> (Tensor, Tensor, Tensor)"
+)
+def gru_layer_backward(
+    grad: Tensor, states: Tensor, first: Tensor, kept: Tensor, weight: Tensor, reverse: bool
+) -> Any:
+    """The gradients of the gates, of the products of states and weight, and of the first state."""
+    steps, batch, width = states.shape
+    of_gates, of_products = (states.new_empty(steps, batch, GATES * width) for _ in range(2))
+    of_first = first.new_empty(batch, width)
+
+    def run() -> None:
+        written = addresses(grad, states, first, kept, weight, of_gates, of_products, of_first)
+        _capture.gru_backward(sizes(states, reverse), written)
+
+    return (of_gates, of_products, of_first), run
+
+
+@defined("rnn_layer(Tensor gates, Tensor first, Tensor weight, bool relu, bool reverse) -> Tensor")
+def rnn_layer(gates: Tensor, first: Tensor, weight: Tensor, relu: bool, reverse: bool) -> Any:
+    states = gates.new_empty(gates.shape)
+
+    def run() -> None:
+        _capture.rnn_forward(sizes(states, reverse, relu), addresses(gates, first, weight, states))
+
+    return states, run
+
+
+@defined(
+    "rnn_layer_backward(Tensor grad, Tensor states, Tensor weight, bool relu, bool reverse) "
+    "-> (Tensor, Tensor)"
+)
+def rnn_layer_backward(grad: Tensor, states: Tensor, weight: Tensor, relu: bool, reverse: bool) -> Any:
+    """The gradients of the gates and of the first state."""
+    of_gates, of_first = states.new_empty(states.shape), states.new_empty(states.shape[1:])
+
+    def run() -> None:
+        written = addresses(grad, states, weight, of_gates, of_first)
+        _capture.rnn_backward(sizes(states, reverse, relu), written)
+
+    return (of_gates, of_first), run

@@ -1,0 +1,192 @@
+"""Recurrent networks by operators of our own, whose loop over time is native.
+
+In:  the arguments of `torch.gru`, `rnn_tanh` or `rnn_relu`: a padded batch in float32 or float64.
+Out: for each layer and direction one product of all steps with the weight of the inputs, and one operator of
+     `codegen.kernel.recurrent`. NotImplemented for all others, which torch unrolls.
+
+    gru(x[30, 8, 16], h0, ...)   ->   addmm(bias, x.view(240, 16), weight.t()); gru_layer(...)
+
+The backward goes through the steps once for the gradients of the gates. Those of weights, biases and inputs
+are one product or sum of all steps each. A graph of gradients that have derivatives themselves unrolls the
+loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from codegen.kernel import recurrent
+from codegen.rewrite import recurrent_steps
+from codegen.rewrite.rows import WIDE, replacing
+
+operators: Any = torch.ops._capture
+Tensor = torch.Tensor
+KINDS = {torch.gru: "gru", torch.rnn_tanh: "tanh", torch.rnn_relu: "relu"}
+WIDTHS = {"gru": recurrent.GATES, "tanh": 1, "relu": 1}  # of the gates, in states
+
+
+# --- which calls --------------------------------------------------------------------------------------------
+
+
+def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the operators compute what this call does: its tensors have the sizes and dtypes that eager
+    asks for, and nothing else has a say.
+    """
+    if not is_on or kwargs or len(args) != 9 or not isinstance(args[1], Tensor):
+        return False
+    data, states, weights, biased, layers, dropout, _, both, _ = args
+    tensors = (data, states, *weights)
+    return (
+        len(weights) == layers * (2 if both else 1) * (4 if biased else 2)
+        and data.dim() == states.dim() == 3
+        and all(t.dtype is data.dtype and t.device.type == "cpu" for t in tensors)
+        and data.dtype in WIDE
+        and all(size != 0 for tensor in tensors for size in tensor.shape)
+        and dropout != 1
+        and not torch.is_autocast_enabled("cpu")
+        and forward_ad._current_level < 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and fit(KINDS[function], args)
+    )
+
+
+def fit(kind: str, args: tuple[Any, ...]) -> bool:
+    """Whether the sizes of the tensors fit together."""
+    data, states, weights, biased, layers, _, _, both, batch_first = args
+    directions, each = 2 if both else 1, 4 if biased else 2
+    width, inputs = states.shape[2], data.shape[2]
+    if states.shape[0] != layers * directions or states.shape[1] != data.shape[0 if batch_first else 1]:
+        return False
+    rows = WIDTHS[kind] * width
+    for place in range(layers * directions):
+        own = weights[place * each : (place + 1) * each]
+        inner = inputs if place < directions else width * directions
+        if [tuple(weight.shape) for weight in own] != [(rows, inner), (rows, width), (rows,), (rows,)][:each]:
+            return False
+    return True
+
+
+is_on = True
+
+
+@contextmanager
+def unrolled() -> Iterator[None]:
+    """Traces of this block have the steps of recurrent networks one by one."""
+    global is_on
+    before, is_on = is_on, False
+    try:
+        yield
+    finally:
+        is_on = before
+
+
+# --- one layer in one direction -----------------------------------------------------------------------------
+
+
+class Gru(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, gates: Tensor, first: Tensor, weight: Tensor, bias: Tensor | None, reverse: bool
+    ) -> Tensor:
+        states, kept = operators.gru_layer(gates, first, weight, bias, reverse, True)
+        ctx.save_for_backward(gates, first, weight, bias, states, kept)
+        ctx.reverse = reverse
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (gates, first, weight, bias, states, kept), (grad,) = ctx.saved_tensors, grads
+        if torch.is_grad_enabled():
+            steps = recurrent_steps.gru(kept, ctx.reverse)
+            return *recurrent_steps.gradients(steps, (gates, first, weight, bias), grad), None
+        of_gates, of_products, of_first = operators.gru_layer_backward(
+            grad, states, first, kept, weight, ctx.reverse
+        )
+        of_bias = None if bias is None else of_products.sum([0, 1])
+        return of_gates, of_first, of_weight(of_products, states, first, ctx.reverse), of_bias, None
+
+
+class Rnn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, first: Tensor, weight: Tensor, relu: bool, reverse: bool) -> Tensor:
+        states = operators.rnn_layer(gates, first, weight, relu, reverse)
+        ctx.save_for_backward(gates, first, weight, states)
+        ctx.relu, ctx.reverse = relu, reverse
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (gates, first, weight, states), (grad,) = ctx.saved_tensors, grads
+        if torch.is_grad_enabled():
+            steps = recurrent_steps.rnn(states, ctx.relu, ctx.reverse)
+            return *recurrent_steps.gradients(steps, (gates, first, weight), grad), None, None
+        of_gates, of_first = operators.rnn_layer_backward(grad, states, weight, ctx.relu, ctx.reverse)
+        return of_gates, of_first, of_weight(of_gates, states, first, ctx.reverse), None, None
+
+
+def of_weight(of_products: Tensor, states: Tensor, first: Tensor, reverse: bool) -> Tensor:
+    """The gradient of the weight of the states, from all steps."""
+    steps, first = states.shape[0], first.unsqueeze(0)
+    parts = (states.narrow(0, 1, steps - 1), first) if reverse else (first, states.narrow(0, 0, steps - 1))
+    return of_products.flatten(0, 1).t().mm(torch.cat(parts).flatten(0, 1))
+
+
+#: skips `torch.autograd.Function.apply`, whose checks are for functorch
+gru_with_gradients = super(torch.autograd.Function, Gru).apply
+rnn_with_gradients = super(torch.autograd.Function, Rnn).apply
+
+
+def one_layer(kind: str, data: Tensor, first: Tensor, weights: list[Tensor], reverse: bool) -> Tensor:
+    """The states of all steps. `weights`: of the inputs, of the states, and the biases of both, if any."""
+    of_inputs, of_states, *biases = weights
+    steps, batch, inputs = data.shape
+    flat, across = data.reshape(steps * batch, inputs), of_inputs.t()
+    if biases:
+        products = torch.addmm(biases[0] if kind == "gru" else biases[0] + biases[1], flat, across)
+    else:
+        products = torch.mm(flat, across)
+    gates = products.view(steps, batch, of_inputs.shape[0])
+    tensors = (gates, first, of_states, *biases)
+    learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    if kind == "gru":
+        bias = biases[1] if biases else None
+        if learns:
+            return gru_with_gradients(gates, first, of_states, bias, reverse)
+        return operators.gru_layer(gates, first, of_states, bias, reverse, False)[0]
+    run = rnn_with_gradients if learns else operators.rnn_layer
+    return run(gates, first, of_states, kind == "relu", reverse)
+
+
+# --- all layers ---------------------------------------------------------------------------------------------
+
+
+def network(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`torch.gru(data, states, weights, ...)`"""
+    if not takes(function, args, kwargs):
+        return NotImplemented
+    data, states, weights, biased, layers, dropout, train, both, batch_first = args
+    directions, each = 2 if both else 1, 4 if biased else 2
+    if batch_first:
+        data = data.transpose(0, 1)
+    last: list[Tensor] = []
+    for layer in range(layers):
+        made: list[Tensor] = []
+        for reverse in (False, True)[:directions]:
+            place = len(last)
+            own = weights[place * each : (place + 1) * each]
+            made.append(one_layer(KINDS[function], data, states.select(0, place), own, reverse))
+            last.append(made[-1].select(0, 0 if reverse else -1))
+        data = torch.cat(made, -1) if both else made[0]
+        if dropout and train and layer < layers - 1:
+            data = torch.dropout(data, dropout, True)
+    return data.transpose(0, 1) if batch_first else data, torch.stack(last)
+
+
+for _function in KINDS:
+    replacing(_function)(partial(network, _function))

@@ -1,0 +1,103 @@
+"""The operators of recurrent layers, against the steps of torch one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from codegen.kernel import recurrent  # noqa: F401  defines the operators
+
+operators: Any = torch.ops._capture
+WIDTHS = {"gru": 3, "tanh": 1, "relu": 1}
+TOLERANCES = {torch.float32: {"rtol": 1e-4, "atol": 2e-5}, torch.float64: {"rtol": 1e-11, "atol": 1e-12}}
+#: steps, batch, width: less than a vector, whole vectors, and some with a rest
+SIZES = [(4, 3, 1), (1, 2, 5), (5, 1, 16), (3, 4, 33), (3, 9, 64)]
+
+
+def by_steps(kind: str, gates: Any, state: Any, weight: Any, bias: Any, reverse: bool) -> torch.Tensor:
+    made: dict[int, torch.Tensor] = {}
+    for step in sorted(range(len(gates)), reverse=reverse):
+        products = state @ weight.t() + bias
+        if kind == "gru":
+            given, own = gates[step].chunk(3, 1), products.chunk(3, 1)
+            reset, update = torch.sigmoid(given[0] + own[0]), torch.sigmoid(given[1] + own[1])
+            new = torch.tanh(given[2] + reset * own[2])
+            state = (state - new) * update + new
+        else:
+            state = getattr(torch, kind)(gates[step] + products)
+        made[step] = state
+    return torch.stack([made[step] for step in range(len(gates))])
+
+
+def by_operators(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, grad: Any) -> Any:
+    """The states, and the gradients of the gates, of the first state, and of the bias."""
+    if kind == "gru":
+        states, kept = operators.gru_layer(gates, first, weight, bias, reverse, True)
+        of_gates, of_products, of_first = operators.gru_layer_backward(
+            grad, states, first, kept, weight, reverse
+        )
+        return states, of_gates, of_first, of_products.sum([0, 1])
+    states = operators.rnn_layer(gates + bias, first, weight, kind == "relu", reverse)
+    of_gates, of_first = operators.rnn_layer_backward(grad, states, weight, kind == "relu", reverse)
+    return states, of_gates, of_first, of_gates.sum([0, 1])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_states_and_gradients(kind: str, sizes: tuple[int, ...], reverse: bool, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    steps, batch, width = sizes
+    rows = width * WIDTHS[kind]
+    shapes = ((steps, batch, rows), (batch, width), (rows, width), (rows,))
+    gates, first, weight, bias = (torch.randn(*shape, dtype=dtype) for shape in shapes)
+    grad = torch.randn(steps, batch, width, dtype=dtype)
+    found = by_operators(kind, gates, first, weight / width**0.5, bias, reverse, grad)
+    learning = [gates.requires_grad_(), first.requires_grad_(), bias.requires_grad_()]
+    expected = by_steps(kind, gates, first, weight / width**0.5, bias, reverse)
+    for one, other in zip(found, (expected, *torch.autograd.grad(expected, learning, grad)), strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+def test_functions_are_right_to_a_few_places(dtype: torch.dtype) -> None:
+    x = torch.cat((torch.linspace(-20, 20, 4000), torch.logspace(-30, 0, 1000))).to(dtype)
+    nothing = torch.zeros(1, 1, dtype=dtype)
+    first = torch.zeros(len(x), 1, dtype=dtype)
+    tanh = operators.rnn_layer(x.view(1, -1, 1), first, nothing, False, False)
+    gates = x.view(1, -1, 1).expand(1, len(x), 3)
+    _, kept = operators.gru_layer(gates, first, nothing.expand(3, 1), None, False, True)
+    for found, exact in ((tanh.view(-1), x.double().tanh()), (kept[0, :, 0], x.double().sigmoid())):
+        error = (found.double() - exact).abs() / exact.abs()
+        assert error.max() <= 3 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+def test_values_that_are_no_numbers(dtype: torch.dtype) -> None:
+    nan, inf = float("nan"), float("inf")
+    gates = torch.tensor([nan, inf, -inf, 0.0, 3.0], dtype=dtype)
+    zeros = torch.zeros(5, 1, dtype=dtype), torch.zeros(1, 1, dtype=dtype)
+    for relu, function in ((True, torch.relu), (False, torch.tanh)):
+        found = operators.rnn_layer(gates.view(1, 5, 1), *zeros, relu, False).view(-1)
+        torch.testing.assert_close(found, function(gates), equal_nan=True)
+
+
+def test_layouts_do_not_matter() -> None:
+    torch.manual_seed(0)
+    gates, first = torch.randn(12, 4, 5).transpose(1, 2).transpose(0, 2), torch.randn(4, 5).t()
+    weight = torch.randn(4, 12).t()
+    found = operators.gru_layer(gates, first, weight, None, False, False)[0]
+    zeros = torch.zeros(12)
+    torch.testing.assert_close(found, by_steps("gru", gates, first, weight, zeros, False))
+
+
+def test_sizes_are_checked() -> None:
+    import _capture
+
+    with pytest.raises(ValueError, match="without elements"):
+        _capture.rnn_forward((False, False, False, 0, 2, 2), (0, 0, 0, 0))
+    with pytest.raises(ValueError, match="matrices"):
+        _capture.rnn_forward((False, False, False, 1, 2, 2), (0, 0))

@@ -1,0 +1,212 @@
+"""GRU and RNN by native loops: each form has eager's values, gradients, layouts and random numbers."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import capture
+from codegen.fake.fake import mode_of_a_trace
+from codegen.trace.trace import trace
+
+ROOT = Path(__file__).parents[3]
+KINDS = {
+    "gru": nn.GRU,
+    "tanh": nn.RNN,
+    "relu": lambda *args, **options: nn.RNN(*args, nonlinearity="relu", **options),
+}
+FLAGS = ("bias", "batch_first", "bidirectional")
+FORMS = [dict(zip(FLAGS, flags)) for flags in itertools.product((True, False), repeat=3)]
+
+
+@pytest.fixture(autouse=True)
+def no_entries() -> None:
+    capture.reset()
+
+
+def outcome(model: nn.Module, function: Any, *args: torch.Tensor) -> tuple[list[torch.Tensor], Any]:
+    torch.manual_seed(3)
+    model.zero_grad()
+    for arg in args:
+        arg.grad = None
+    output, states = function(*args)
+    (output.square().sum() + states.sin().sum()).backward()
+    found = [output, states, *(p.grad.clone() for p in model.parameters()), *(a.grad.clone() for a in args)]
+    return [*found, torch.rand(1)], (output.stride(), output.storage_offset(), states.stride())
+
+
+def network(kind: str, *sizes: int, dtype: torch.dtype = torch.float64, **options: Any) -> nn.Module:
+    torch.manual_seed(0)
+    return KINDS[kind](*sizes, **options).to(dtype)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(filter(form.get, form)) or "none")
+@pytest.mark.parametrize("kind", ["gru", "tanh"])
+def test_forms(kind: str, form: dict[str, bool]) -> None:
+    model = network(kind, 3, 5, 2, dropout=0.4, **form)
+    twin = copy.deepcopy(model)
+    fast = capture.compile(twin, fullgraph=True)
+    first = torch.randn(2 * (2 if form["bidirectional"] else 1), 4 if form["batch_first"] else 6, 5)
+    x, first = torch.randn(4, 6, 3).double().requires_grad_(), first.double().requires_grad_()
+    for train, args in ((True, (x, first)), (False, (x,))):
+        model.train(train), twin.train(train)
+        (expected, layout), (found, own) = outcome(model, model, *args), outcome(twin, fast, *args)
+        torch.testing.assert_close(found, expected)
+        assert own == layout
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x, first), model(x, first))
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1, 1), (1, 3, 2, 7), (9, 1, 2, 1), (3, 2, 20, 40)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_float32(kind: str, size: tuple[int, int, int, int]) -> None:
+    steps, batch, inputs, width = size
+    model = network(kind, inputs, width, dtype=torch.float32)
+    twin = copy.deepcopy(model)
+    x = torch.randn(steps, batch, inputs, requires_grad=True)
+    expected, found = outcome(model, model, x)[0], outcome(twin, capture.compile(twin), x)[0]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def operators_of(function: Any, *args: torch.Tensor) -> list[str]:
+    seen: list[str] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        def run(*given: Any) -> Any:
+            with torch.no_grad(), mode_of_a_trace() as mode:
+                seen.extend(str(node.target) for node in trace(gm, given, mode).graph.nodes)
+            return gm.forward(*given)
+
+        return run
+
+    capture.compile(function, backend=backend)(*args)
+    return seen
+
+
+def test_products_of_all_steps_are_one() -> None:
+    model = network("gru", 3, 5, 2)
+    seen = operators_of(lambda x: model(x)[0], torch.randn(7, 2, 3).double())
+    assert seen.count("aten.addmm.default") == seen.count("_capture.gru_layer.default") == 2
+
+
+@pytest.mark.parametrize("how", ["half", "autocast", "packed", "empty"])
+def test_other_networks_are_unrolled_as_before(how: str) -> None:
+    model, x = network("gru", 3, 5, dtype=torch.float32), torch.randn(4, 2, 3)
+    if how == "half":
+        model, x = model.bfloat16(), x.bfloat16()
+    x = torch.randn(4, 0, 3) if how == "empty" else x
+
+    def run(x: torch.Tensor) -> Any:
+        if how == "packed":
+            return model(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([4, 2])))[1]
+        with torch.autocast("cpu", torch.bfloat16, enabled=how == "autocast"):
+            return model(x)[0]
+
+    torch.testing.assert_close(capture.compile(run)(x), run(x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_do_not_fit_raise_the_error_of_eager(kind: str) -> None:
+    weights = [p.detach() for p in network(kind, 3, 5, dtype=torch.float32).parameters()]
+    function = {"gru": torch.gru, "tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[kind]
+
+    def run(x: torch.Tensor, first: torch.Tensor) -> Any:
+        return function(x, first, weights, True, 1, 0.0, False, False, False)[0]
+
+    for x, first in ((torch.ones(2, 2, 4), torch.ones(1, 2, 5)), (torch.ones(2, 2, 3), torch.ones(1, 3, 5))):
+        with pytest.raises(RuntimeError) as expected:
+            run(x, first)
+        with pytest.raises(RuntimeError) as found:
+            capture.compile(run)(x, first)
+        assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_and_their_derivatives(kind: str, reverse: bool) -> None:
+    model = network(kind, 2, 3, bidirectional=reverse, num_layers=2)
+    fast = capture.compile(lambda x, first: model(x, first)[0].sin(), fullgraph=True)
+    x = torch.randn(3, 2, 2).double().requires_grad_()
+    first = torch.randn(4 if reverse else 2, 2, 3).double().requires_grad_()
+    assert torch.autograd.gradcheck(fast, (x, first))
+    if kind != "relu":
+        assert torch.autograd.gradgradcheck(fast, (x, first))
+
+
+@pytest.mark.parametrize("learns", [True, False], ids=["weights learn", "inputs alone"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_penalties_of_gradients(kind: str, learns: bool) -> None:
+    model = network(kind, 3, 4, 2, bidirectional=True).requires_grad_(learns)
+    twin = copy.deepcopy(model)
+    x = torch.randn(5, 2, 3).double().requires_grad_()
+
+    def penalty(model: nn.Module, function: Any) -> list[torch.Tensor]:
+        x.grad = None
+        weights = [p for p in model.parameters() if learns]
+        grads = torch.autograd.grad(function(x)[0].square().sum(), [x, *weights], create_graph=True)
+        sum(grad.square().sum() for grad in grads).backward()
+        return [tensor.grad for tensor in (x, *weights)]
+
+    torch.testing.assert_close(penalty(twin, capture.compile(twin)), penalty(model, model))
+
+
+def test_a_state_that_depends_on_a_weight() -> None:
+    """Its gradient does not count twice in a penalty."""
+    cell = network("gru", 3, 3, bias=False)
+    x = torch.randn(4, 2, 3).double()
+
+    def run(model: Any, function: Any) -> list[torch.Tensor]:
+        weights = [*model.parameters()]
+        grads = torch.autograd.grad(function(x).square().sum(), weights, create_graph=True)
+        sum(grad.square().sum() for grad in grads).backward()
+        return [weight.grad for weight in weights]
+
+    def program(model: Any) -> Any:
+        return lambda x: model(x, model.weight_hh_l0[None, :2].sin())[0]
+
+    twin = copy.deepcopy(cell)
+    torch.testing.assert_close(run(twin, capture.compile(program(twin))), run(cell, program(cell)))
+
+
+STORED = """
+import torch
+import capture
+from capture.report.config import config
+from capture.report.counters import counters
+
+torch.manual_seed(0)
+layer = torch.nn.GRU(3, 4)
+def f(x):
+    return layer(x * 2)[0].square().sum()
+losses = []
+with config.patch({"when": "first", "store_entries": True}), capture.enable():
+    for length in (4, 6, 9):
+        loss = f(torch.ones(length, 2, 3))
+        loss.backward()
+        losses.append(loss.item())
+print(counters["frames"]["captured"], losses, layer.weight_hh_l0.grad.sum().item())
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(STORED)
+    environment = {**os.environ, "CAPTURE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    environment["CAPTURE_DISK_CACHE"] = "1"
+    texts = [
+        subprocess.run(
+            [sys.executable, str(tmp_path / "program.py")],
+            env=environment, capture_output=True, text=True, check=True,
+        ).stdout.split(maxsplit=1)
+        for _ in range(2)
+    ]  # fmt: skip
+    assert int(texts[0][0]) > 0
+    assert texts[1] == ["0", texts[0][1]]
