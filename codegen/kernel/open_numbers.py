@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 # `native/graph/plan_template.c` has the same numbers.
-INPUT, CONSTANT, ADD, SUB, MUL, FLOORDIV, MOD = range(7)
+INPUT, CONSTANT, ADD, SUB, MUL, FLOORDIV, MOD, MAX = range(8)
 LT, LE, EQ, NE = range(4)
 
 ARITHMETIC: dict[int, Callable[[int, int], int]] = {
     ADD: operator.add, SUB: operator.sub, MUL: operator.mul, FLOORDIV: operator.floordiv, MOD: operator.mod,
+    MAX: max,
 }  # fmt: skip
 COMPARISONS: dict[int, Callable[[int, int], bool]] = {
     LT: operator.lt,
@@ -32,7 +33,7 @@ COMPARISONS: dict[int, Callable[[int, int], bool]] = {
 }
 # `not a < b` is `b <= a`: the operands swap
 NEGATED = {LT: (LE, True), LE: (LT, True), EQ: (NE, False), NE: (EQ, False)}
-COMMUTATIVE = (ADD, MUL)
+COMMUTATIVE = (ADD, MUL, MAX)
 
 
 class NumberRecorder:
@@ -158,6 +159,13 @@ def _is_number(value: Any) -> bool:
 def closed(value: Any) -> Any:
     """The present int of an open number; other values unchanged."""
     return value.value if isinstance(value, OpenNumber) else value
+
+
+def maximum(one: Any, other: Any) -> Any:
+    """The larger number. `max` would decide which one that is, and record a condition."""
+    if isinstance(one, OpenNumber):
+        return one if one.position == one.recorder.position(other) else one.recorder.compute(MAX, one, other)
+    return maximum(other, one) if isinstance(other, OpenNumber) else max(one, other)
 
 
 def open_places(values: Sequence[Any]) -> list[tuple[int, OpenNumber]]:

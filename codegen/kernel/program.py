@@ -9,7 +9,7 @@ Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from itertools import cycle
 from typing import Any, Protocol
@@ -54,8 +54,6 @@ class OpenKernel(Protocol):
     """Makes kernels for short sizes from one with open sizes (`codegen.passes.loops.short_sizes`)."""
 
     def short_sizes(self, number: Callable[[Expr], Any]) -> set[str]: ...
-
-    def depends_on(self, names: Iterable[str]) -> bool: ...
 
     def kernel_for(self, sizes: Mapping[str, int]) -> tuple[Kernel, dict[str, BufferInfo]]: ...
 

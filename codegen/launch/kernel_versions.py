@@ -13,7 +13,7 @@ sizes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from codegen.launch.jit import compile_kernels
 from codegen.launch.plan import number
 from codegen.passes import pipeline
 
-VERSIONS = 4
+VERSIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +50,33 @@ class KernelVersions:
 
         The sizes may be open numbers. Then the version holds for all sizes that decide the comparisons alike.
         """
-        fixed = tuple((name, closed(sizes[name])) for name in sorted(self._short(sizes)))
+        short = self._short(sizes)
+        fixed = tuple((name, closed(sizes[name])) for name in sorted(set().union(*short.values())))
         others = sum(1 for key in self.compiled if key not in ((), fixed))
         if not fixed or others >= VERSIONS or not all(sizes[name] == number for name, number in fixed):
             return self.general
-        return self.compiled.get(fixed) or self._compiled(fixed, self._with_numbers(dict(fixed)))
+        return self.compiled.get(fixed) or self._compiled(fixed, self._with_numbers(dict(fixed), short))
 
-    def _short(self, sizes: Mapping[str, Any]) -> set[str]:
+    def _short(self, sizes: Mapping[str, Any]) -> dict[int, set[str]]:
+        """The sizes to fix, by the place of the step that would gain from it."""
+
         def value_of(size: ir.Expr) -> Any:
             return number(size, sizes)
 
-        return {
-            name
-            for step in self.program.steps
+        found = {
+            place: step.open.short_sizes(value_of)
+            for place, step in enumerate(self.program.steps)
             if isinstance(step, KernelStep) and step.open is not None
-            for name in step.open.short_sizes(value_of)
         }
+        return {place: names for place, names in found.items() if names}
 
-    def _with_numbers(self, fixed: Mapping[str, int]) -> Program:
-        """The program with kernels for these sizes, where a kernel depends on them."""
+    def _with_numbers(self, fixed: Mapping[str, int], places: Collection[int]) -> Program:
+        """The program with kernels for these sizes at these places."""
         buffers = dict(self.program.buffers)
         steps: list[Step] = []
-        for step in self.program.steps:
-            if isinstance(step, KernelStep) and step.open is not None and step.open.depends_on(fixed):
+        for place, step in enumerate(self.program.steps):
+            if place in places:
+                assert isinstance(step, KernelStep) and step.open is not None
                 kernel, scratch = step.open.kernel_for(fixed)
                 if pipeline.VERIFY:
                     from codegen.kernel.verifier import verify  # lazy: import time

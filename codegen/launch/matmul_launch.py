@@ -93,14 +93,13 @@ def product(
         not same
         or len(first.shape) != rank
         or len(second.shape) != rank
-        or min(sizes) == 0
-        or max(sizes) > MAX_INT
+        or any(size == 0 or size > MAX_INT for size in sizes)
     ):
         return None
     if not is_row_major(result):
         return None
     a, b = matrix_of(left.name, first), matrix_of(right.name, second)
-    if a is None or b is None or max(a.leading, b.leading) > MAX_INT:
+    if a is None or b is None or a.leading > MAX_INT or b.leading > MAX_INT:
         return None
     rows, inner, columns = first.shape[-2], first.shape[-1], second.shape[-1]
     return MatmulLaunch(

@@ -13,7 +13,6 @@ is no tensor itself, the plan makes the tensor in the view's shape, and the buff
 
 from __future__ import annotations
 
-import bisect
 import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping
@@ -31,11 +30,10 @@ from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
+from codegen.launch.workspace import places
 
 if TYPE_CHECKING:
     from codegen.launch.matmul_launch import MatmulLaunch
-
-ALIGNMENT = 64
 
 SCALAR_TYPES: dict[torch.dtype, int] = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4,
@@ -282,28 +280,13 @@ class Planner:
                 self.last_use[self.root(item)] = len(self.program.steps)
 
     def place_in_workspace(self) -> None:
-        """Offsets for the buffers without a tensor.
-
-        The largest buffer comes first. Each gets the lowest place that is free while it lives.
-        """
-        born: dict[str, int] = {}
+        lives: dict[str, tuple[int, int]] = {}
         for position, step in enumerate(self.program.steps):
             for name in made_by(step):
                 if name not in self.tensors and name not in self.roots and name not in self.shaped:
-                    born.setdefault(name, position)
-        placed: list[tuple[int, int, int, int]] = []  # sorted: begin, end in bytes; birth, death in steps
-        # once: open numbers record each look at them
-        needed = {name: self.layouts[name].nbytes for name in born}
-        for name in sorted(born, key=lambda name: -needed[name]):
-            size = -(-max(needed[name], 1) // ALIGNMENT) * ALIGNMENT
-            birth, death = born[name], self.last_use[name]
-            offset = 0
-            for begin, end, other_birth, other_death in placed:
-                if other_birth <= death and birth <= other_death and offset < end and begin < offset + size:
-                    offset = end
-            bisect.insort(placed, (offset, offset + size, birth, death))
-            self.offsets[name] = offset
-            self.workspace_size = max(self.workspace_size, offset + size)
+                    lives.setdefault(name, (position, self.last_use[name]))
+        needed = {name: self.layouts[name].nbytes for name in lives}
+        self.offsets, self.workspace_size = places(needed, lives)
 
     # --- words
 

@@ -18,7 +18,7 @@
 #include "graph/compiled_graph.h"
 
 /* Keep equal to codegen/kernel/open_numbers.py. */
-enum { ROW_INPUT, ROW_CONSTANT, ROW_ADD, ROW_SUB, ROW_MUL, ROW_FLOORDIV, ROW_MOD };
+enum { ROW_INPUT, ROW_CONSTANT, ROW_ADD, ROW_SUB, ROW_MUL, ROW_FLOORDIV, ROW_MOD, ROW_MAX };
 enum { CHECK_LT, CHECK_LE, CHECK_EQ, CHECK_NE };
 
 typedef struct {
@@ -62,6 +62,9 @@ static int compute(const Row *row, const int64_t *key, const int64_t *values, in
         return !__builtin_sub_overflow(left, right, result);
     case ROW_MUL:
         return !__builtin_mul_overflow(left, right, result);
+    case ROW_MAX:
+        *result = left > right ? left : right;
+        return 1;
     default: /* rounded down, as in Python */
         if (right == 0 || (right == -1 && left == INT64_MIN)) {
             return 0;

@@ -13,7 +13,7 @@ justify another compilation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from capture_records import dataclass
@@ -25,7 +25,9 @@ from codegen.passes.loops.axes import arrange_axes, stride_of
 from codegen.passes.loops.schedule import schedule
 
 SHORT = 256  # kernels for longer rows gain nothing from the number (measured)
-WORTH = 1 << 13  # the least iterations of a kernel
+#: The least iterations of a kernel. With so many, a call gains 5 to 30 us (rows of 2 to 4: up to 300), and
+#: compiling it takes 30 to 50 ms.
+WORTH = 1 << 15
 
 Number = Callable[[ir.Expr], Any]
 
@@ -57,9 +59,6 @@ class OpenDraft:
             if value <= SHORT and value > 1:
                 found |= names
         return found
-
-    def depends_on(self, names: Iterable[str]) -> bool:
-        return any(name in found for _, found in self.extents for name in names)
 
     def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, dict[str, BufferInfo]]:
         """The kernel for these values of some sizes, and its scratch buffers."""

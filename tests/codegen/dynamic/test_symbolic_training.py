@@ -6,6 +6,7 @@ Gradients, the cost of new sizes, operators that run one by one, refusals.
 from __future__ import annotations
 
 import copy
+import itertools
 import subprocess
 import sys
 from typing import Any
@@ -203,7 +204,9 @@ def test_module(kind: type[nn.Module], autocast: bool) -> None:
         for n, m in ((3, 9), (2, 11), (5, 12), (7, 30), (3, 9)):
             x = torch.randint(0, 30, (n, m)) if kind is Encoder else torch.randn(n, 3, m, m + 5)
             got = gradients(fast, x, list(module.parameters()), autocast)
-            check(got, gradients(twin, x, list(twin.parameters()), autocast), 5e-2 if autocast else 1e-3)
+            expected = gradients(twin, x, list(twin.parameters()), autocast)
+            # the gradient of a bias before a batch norm is nothing but rounding: up to 2e-3 in bfloat16
+            check(got, expected, *((5e-2, 1e-2) if autocast else ()))
     for one, other in zip(module.buffers(), twin.buffers(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
 
@@ -430,3 +433,33 @@ print([name for name in sys.modules if name.startswith(barred)])
 def test_nothing_barred_is_imported() -> None:
     output = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert output.stdout.splitlines()[0] == "[]"
+
+
+def test_one_plan_serves_lengths_of_two_sequences() -> None:
+    """Whichever of the two is the longer one."""
+    one, other = weight(24, 16), weight(24, 16)
+
+    def attend(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        scores = (x @ one).relu() @ (y @ other).tanh().t()
+        return (scores.softmax(-1) @ y).square().mean()
+
+    fast = capture.compile(attend, dynamic=True)
+    graphs: list[SymbolicTraining] = []
+    planned = SymbolicTraining.graph_for
+
+    def graph_for(self: SymbolicTraining, *args: Any) -> Any:
+        graphs.append(self)
+        return planned(self, *args)
+
+    with config.patch(raise_on_error=True), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SymbolicTraining, "graph_for", graph_for)
+        for n, m in itertools.permutations((5, 12, 20, 33), 2):
+            compared(attend, fast, rows(n), rows(m), (one, other))
+    assert len(set(map(id, graphs))) == 1
+    assert [len(plans.templates) for plans in (graphs[0].forward, *graphs[0].backward)] == [1, 1]
+
+
+def compared(function: Any, fast: Any, x: torch.Tensor, y: torch.Tensor, weights: Any) -> None:
+    expected = torch.autograd.grad(function(x, y), weights)
+    for found, gradient in zip(torch.autograd.grad(fast(x, y), weights), expected, strict=True):
+        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-5)

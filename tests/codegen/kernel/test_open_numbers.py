@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from codegen.dynamic.symbolic_graph import packed
-from codegen.kernel.open_numbers import NumberRecorder, OpenNumber, closed
+from codegen.kernel.open_numbers import NumberRecorder, OpenNumber, closed, maximum
 from codegen.launch.compiled import calibrate
 
 
@@ -21,7 +21,7 @@ def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
     numbers = [a, b, 1, 2, 64]
     for _ in range(12):
         left, right = choices.choice(numbers), choices.choice(numbers)
-        operation = choices.randrange(8)
+        operation = choices.randrange(9)
         if operation == 0:
             numbers.append(left + right)
         elif operation == 1:
@@ -36,6 +36,8 @@ def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
             numbers.append(max(left, right))
         elif operation == 6:
             numbers.extend(sorted([left, right, 7]))
+        elif operation == 7:
+            numbers.append(maximum(left, right))
         else:
             numbers.append(3 if left == right else 4 if left < right else left)
     return numbers
@@ -80,6 +82,13 @@ def test_equal_histories_are_one_number_and_no_condition() -> None:
     assert n + 1 == 1 + n and hash(n * 2) == hash(2 * n) and len({n + 1, 1 + n}) == 1
     assert not recorder.conditions
     assert n == 5 and recorder.conditions
+
+
+def test_a_maximum_is_no_condition() -> None:
+    recorder = NumberRecorder([5, 9])
+    n, m = recorder.inputs
+    assert [closed(maximum(*pair)) for pair in ((n, m), (m, n), (n, 7), (2, m), (2, 3))] == [9, 9, 7, 9, 3]
+    assert maximum(n, n) is n and not recorder.conditions
 
 
 @pytest.mark.parametrize("lose", [range, hex, lambda n: [0][n], lambda n: n / 2, lambda n: f"{n:3d}"])
