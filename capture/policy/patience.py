@@ -53,6 +53,8 @@ PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
 
 #: functions that compute gradients: a program that calls them trains
 BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
+#: functions whose operations for each step are one loop in a graph (`codegen.kernel.recurrent`)
+NATIVE_LOOPS = (torch.nn.GRU.forward.__code__, torch.nn.RNN.forward.__code__)
 #: the file name of the functions that import modules
 IMPORTS = "<frozen importlib._bootstrap>"
 
@@ -71,6 +73,7 @@ class Kind(IntEnum):
     DOUBTED = 9
     BACKWARD = 10
     IMPORT = 11
+    BRIEF = 12
 
 
 class Learned(Protocol):
@@ -101,7 +104,7 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     if known is not None:
         return known
     if code.co_name == "forward":
-        return Kind.FORWARD
+        return Kind.BRIEF if any(code is loop for loop in NATIVE_LOOPS) else Kind.FORWARD
     return Kind.LOOP if has_loop(code) else Kind.STRAIGHT
 
 

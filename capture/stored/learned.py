@@ -52,7 +52,7 @@ MOST = 4096  # rows of each sort in one file; the oldest goes first
 #: what a row may say
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
 #: functions that may get hot
-COLD = frozenset((Kind.STRAIGHT, Kind.LOOP, Kind.FORWARD))
+COLD = frozenset((Kind.STRAIGHT, Kind.LOOP, Kind.FORWARD, Kind.BRIEF))
 #: Nanoseconds: what takes less in a process is not noted. `spent_earlier` knows no more than a day.
 LEAST_NOTED, MOST_NOTED = 1_000_000, 86_400 * 10**9
 

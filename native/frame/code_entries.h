@@ -30,7 +30,8 @@ enum CodeKind {
     KIND_DOUBTED,  /* the same, but nobody knows that the entry pays: it is looked up when it can be tried */
     KIND_BACKWARD, /* it computes gradients; the callback decides at the first frame */
     KIND_IMPORT,   /* it imports a module: no frame below it is looked at */
-    KIND_LAST = KIND_IMPORT,
+    KIND_BRIEF,    /* a forward function that records more operations than its graph has */
+    KIND_LAST = KIND_BRIEF,
 };
 
 static inline int is_looked_up(enum CodeKind kind)

@@ -434,8 +434,8 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
 {
     const Patience *patience = (Patience *)callback;
     ColdRuns *cold = &state->cold;
-    const int may_be_captured =
-        cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP || cold->kind == KIND_FORWARD;
+    const int may_be_captured = cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP
+                                || cold->kind == KIND_FORWARD || cold->kind == KIND_BRIEF;
     const int is_first = cold->runs == 0 && !code_state_is_warm(state);
     if (patience->glance == NULL || !may_be_captured || is_first || cold->glances == MOST_GLANCES) {
         return NULL;

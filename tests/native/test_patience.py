@@ -18,7 +18,7 @@ from guards.kinds.constants import ConstantGuard
 from guards.program import encode
 from guards.sources import LocalSource
 
-STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT, STORED, DOUBTED, BACKWARD, IMPORT = range(1, 12)
+STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT, STORED, DOUBTED, BACKWARD, IMPORT, BRIEF = range(1, 13)
 TRIAL = 10  # runs of an entry, until it is judged
 
 
@@ -565,8 +565,8 @@ def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
     assert around == len(f.__code__.co_code) // 2 + units // runs
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-def test_operations_of_a_loop_count_as_units(hook, recorded):
+@pytest.mark.parametrize(("kind", "recorded"), [(FORWARD, True), (FORWARD, False), (BRIEF, True)])
+def test_operations_of_a_loop_count_as_units(hook, kind, recorded):
     """The code of a loop is short, and so is a call that unrolls one in C++."""
     x = torch.ones(2, requires_grad=recorded)
 
@@ -579,10 +579,12 @@ def test_operations_of_a_loop_count_as_units(hook, recorded):
     def f():
         return helper()
 
-    run(hook, Asked(helper=FORWARD), f, least_ns=10**12)
-    run(hook, Asked(helper=FORWARD), f, least_ns=10**12)
+    for function in (f, f, helper):
+        run(hook, Asked(helper=kind), function, least_ns=10**12)
     _, runs, _, units, _ = _capture.cold_runs(f.__code__)
-    assert (units // runs >= 100 * 60) is recorded
+    assert (units // runs >= 100 * 60) is (recorded and kind is FORWARD)
+    _, runs, _, units, _ = _capture.cold_runs(helper.__code__)
+    assert (units // runs >= 100 * 60) is (recorded and kind is FORWARD)
 
 
 def test_operations_of_captures_are_no_units_of_their_callers(hook):
@@ -726,7 +728,7 @@ def test_what_a_judge_raises_and_answers(hook):
 
     with pytest.raises(KeyError, match="judge"):
         on_trial(hook, Refusing(None))
-    with pytest.raises(ValueError, match="from 1 to 11, not 0"):
+    with pytest.raises(ValueError, match="from 1 to 12, not 0"):
         on_trial(hook, Judge(0))
 
 
@@ -816,7 +818,7 @@ def test_exceptions_of_frames_and_of_kind(hook):
     def g():
         return 1
 
-    with pytest.raises(ValueError, match="from 1 to 11, not 17"):
+    with pytest.raises(ValueError, match="from 1 to 12, not 17"):
         run(hook, Asked(g=17), g)
     with pytest.raises(TypeError):
         run(hook, Asked(g="loop"), g)
