@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
 
-TEMPLATES = 8  # most templates of each graph; the newest are kept
+TEMPLATES = 32  # most templates of each graph; the newest are kept
 
 
 class Plans:

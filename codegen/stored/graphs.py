@@ -26,7 +26,7 @@ from codegen.stored.floats import ForFloats, floats_data, floats_of
 from codegen.stored.inputs import stand_ins
 from codegen.stored.layouts import with_examples
 from codegen.stored.modules import module_of
-from codegen.stored.names import Malformed, NotStored
+from codegen.stored.names import DAMAGES, Malformed, NotStored
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.sizes import KeptSizes, StoredSizes, sizes_data
 from codegen.stored.state import restored
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from codegen.autograd.segment_backward import SegmentBackward
 
 log = logging.getLogger("capture.codegen")
-
-#: errors of reading what somebody else has written
-DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, OSError)
 
 
 class Origin:

@@ -32,6 +32,10 @@ SPACES = (
 )  # fmt: skip
 
 
+#: errors of reading what somebody else has written
+DAMAGES = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, OSError)
+
+
 class NotStored(Exception):
     """The graph is not kept for the next process. The text says why."""
 

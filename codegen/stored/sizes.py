@@ -6,8 +6,9 @@ Out: `KeptSizes`: the same, and the store has its templates. `StoredSizes`: the 
 
     {"forward": [template, ...], "training": {"outputs": ..., "segments": [...]}, "keys": [[7], [12]]}
 
-A template serves all ints that its conditions admit. For others the graph is compiled for all sizes again:
-from the module, with symbols of the stored layouts. Then the store gets the new templates too.
+A template serves all ints that its conditions admit. It is made when it is first tried, and the first to be
+tried is the one that was planned for these ints. For others the graph is compiled for all sizes again: from
+the module, with symbols of the stored layouts. Then the store gets the new templates too.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import _capture
 from torch import fx
 
 from codegen.autograd.training import TrainingGraph
+from codegen.dynamic.plans import TEMPLATES
 from codegen.launch.compiled import refuse
 from codegen.stored.layouts import expression_data, number
+from codegen.stored.names import DAMAGES
 from codegen.stored.plans import plan_data, plan_of
 from codegen.stored.training import Backward, Sizes, StoredSegment, output_data, output_of
 from codegen.stored.values import Reader, Writer
@@ -48,7 +51,7 @@ class Origin(Protocol):
 
 log = logging.getLogger("capture.codegen")
 
-TEMPLATES = 8  # most templates of one graph
+PLANNED_AGAIN = 8  # ints that get a plan where the graph is compiled again; the newest
 REFUSED = 16  # most combinations of ints of which is known that they have no plan
 Key = tuple[int, ...]
 
@@ -69,7 +72,8 @@ class KeptSizes:
         self.refused: list[Key] = []
         self._put = put
         self._stored: Any = None
-        for key in keys:
+        self._planned_for: dict[int, Key] = {}  # by the id of a template
+        for key in keys[-PLANNED_AGAIN:]:
             self._plan(key, lambda template: None)
 
     def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
@@ -94,7 +98,12 @@ class KeptSizes:
             self.refused = [*self.refused, key][-REFUSED:]
         elif self._made() != before:
             self.keys = [*self.keys, key][-TEMPLATES:]
+            self._planned_for |= dict.fromkeys(set(self._made()).difference(before), key)
         return made
+
+    def planned_for(self, template: Any) -> Key:
+        """The ints for which it was made."""
+        return self._planned_for[id(template)]
 
     def _made(self) -> list[int]:
         return [id(template) for plans in plans_of(self) for template in plans]
@@ -116,11 +125,20 @@ def sizes_data(kept: KeptSizes, writer: Writer, store: Any) -> dict[str, Any]:
     forward, *backward = plans_of(kept)
     return {
         "planned": kept.symbolic is not None,
-        "forward": [template_data(template, writer, store) for template in forward],
-        "training": training_data(kept.symbolic, backward, writer, store) if backward else None,
+        "forward": templates_data(forward, kept, writer, store),
+        "training": training_data(kept, backward, writer, store) if backward else None,
         "keys": kept.keys,
         "refused": kept.refused,
     }
+
+
+def templates_data(
+    templates: Sequence[Any], kept: KeptSizes, writer: Writer, store: Any
+) -> list[dict[str, Any]]:
+    return [
+        {"key": kept.planned_for(template), **template_data(template, writer, store)}
+        for template in templates
+    ]
 
 
 def template_data(template: Any, writer: Writer, store: Any) -> dict[str, Any]:
@@ -132,7 +150,8 @@ def template_data(template: Any, writer: Writer, store: Any) -> dict[str, Any]:
     }
 
 
-def training_data(training: Any, backward: list[list[Any]], writer: Writer, store: Any) -> dict[str, Any]:
+def training_data(kept: KeptSizes, backward: list[list[Any]], writer: Writer, store: Any) -> dict[str, Any]:
+    training = kept.symbolic
     parts = training.parts
     return {
         "names": training.names,
@@ -140,13 +159,14 @@ def training_data(training: Any, backward: list[list[Any]], writer: Writer, stor
         "writes": [list(pair) for pair in training.joint.writes],
         "sizes": [parts.input_count, parts.result_count],
         "segments": [
-            segment_data(part, parts.backward[i + 1 :], plans, writer, store)
+            segment_data(part, parts.backward[i + 1 :], writer)
+            | {"templates": templates_data(plans, kept, writer, store)}
             for i, (part, plans) in enumerate(zip(parts.backward, backward, strict=True))
         ],
     }
 
 
-def segment_data(part: Any, later: Any, templates: list[Any], writer: Writer, store: Any) -> dict[str, Any]:
+def segment_data(part: Any, later: Any, writer: Writer) -> dict[str, Any]:
     from codegen.autograd.segment_backward import saved_apart  # lazy: a graph from the store needs it not
 
     return {
@@ -160,7 +180,6 @@ def segment_data(part: Any, later: Any, templates: list[Any], writer: Writer, st
             [list(map(expression_data, value.shape)), writer.write(value.dtype)]
             for value in part.tangent_values
         ],
-        "templates": [template_data(template, writer, store) for template in templates],
     }
 
 
@@ -184,8 +203,7 @@ class StoredSizes:
         self.lock = threading.Lock()
         self._compile_again = origin.sizes_again
         training = data["training"]
-        make = functools.partial(template_of, reader=reader, fallback=refuse)
-        self.forward = [make(each) for each in data["forward"]]
+        self.forward = StoredTemplates(data["forward"], reader, refuse)
         self.training = None if training is None else StoredTraining(training, reader)
 
     def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
@@ -205,13 +223,8 @@ class StoredSizes:
 
     def _from_templates(self, key: Key, add_template: Callable[[Any], None]) -> Any:
         if self.training is None:
-            for template in self.forward:
-                graph = template.graph(*key)
-                if graph is not None:
-                    add_template(template)
-                    return graph
-            return None
-        forward, *backward = (filled(plans, key) for plans in (self.forward, *self.training.backward))
+            return self.forward.graph(key, add_template)
+        forward, *backward = (plans.graph(key) for plans in (self.forward, *self.training.backward))
         if forward is None or any(graph is None for graph in backward):
             return None
         return self.training.graph(key, forward, backward, lambda: self._segments(key))
@@ -238,9 +251,7 @@ class StoredTraining:
         self.writes = [(place, result) for place, result in data["writes"]]
         self.sizes = Sizes(*data["sizes"])
         self.segments = data["segments"]
-        self.backward = [
-            [template_of(each, reader, None) for each in segment["templates"]] for segment in self.segments
-        ]
+        self.backward = [StoredTemplates(segment["templates"], reader, None) for segment in self.segments]
 
     def graph(
         self,
@@ -274,11 +285,37 @@ class SizedSegment(StoredSegment):
         self.native.backward = backward
 
 
+class StoredTemplates:
+    """The templates of one part of a graph."""
+
+    def __init__(
+        self, data: list[dict[str, Any]], reader: Reader, fallback: Callable[..., Any] | None
+    ) -> None:
+        self._data = [(tuple(each["key"]), each) for each in data]
+        self._reader, self._fallback = reader, fallback
+        self._made: dict[int, Any] = {}
+
+    def graph(self, key: Key, tell: Callable[[Any], None] = lambda template: None) -> Any:
+        """The plan for these ints; None where no template serves them. `tell` gets the one that does."""
+        for place in sorted(range(len(self._data)), key=lambda place: self._data[place][0] != key):
+            template = self._template(place)
+            graph = None if template is None else template.graph(*key)
+            if graph is not None:
+                tell(template)
+                return graph
+        return None
+
+    def _template(self, place: int) -> Any:
+        """None where it is damaged."""
+        if place not in self._made:
+            try:
+                self._made[place] = template_of(self._data[place][1], self._reader, self._fallback)
+            except DAMAGES as damage:
+                log.warning("a stored plan is not used: %s: %s", type(damage).__name__, damage)
+                self._made[place] = None
+        return self._made[place]
+
+
 def template_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] | None) -> Any:
     numbers = [reader.read({"bytes": place}) for place in data["numbers"]]
     return _capture.PlanTemplate(plan_of(data["plan"], reader, fallback), data["ints"], *numbers)
-
-
-def filled(templates: Sequence[Any], key: Key) -> Any:
-    """The plan for these ints; None where no template serves them."""
-    return next((graph for template in templates if (graph := template.graph(*key)) is not None), None)

@@ -15,6 +15,8 @@ import capture
 from cache.store import KernelStore
 from capture.backends.sized_graph import SizedGraph
 from capture.report.config import config
+from codegen.launch import kernel_versions
+from codegen.stored import sizes as stored_sizes
 from codegen.stored.compile_graph import compile_graph, compile_sizes, restore
 from codegen.stored.layouts import number
 from codegen.stored.names import Malformed
@@ -115,6 +117,44 @@ def test_sizes_that_no_template_serves(tmp_path: Path) -> None:
             torch.testing.assert_close(fast(x), program(x))
         compiled.append(any(type(each) is KeptSizes or spent(each) for each in made))
     assert compiled == [True, True, False]
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_more_sizes_than_native_code_keeps_templates(
+    trains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second process has them all. It makes the one that was planned for its sizes, and no other."""
+    monkeypatch.setattr(kernel_versions, "VERSIONS", 12)  # each short row has kernels and a template
+    read = []
+    monkeypatch.setattr(
+        stored_sizes,
+        "template_of",
+        lambda *args, of=stored_sizes.template_of, **kwargs: read.append(0) or of(*args, **kwargs),
+    )
+    for lengths in (range(2, 13), (2, *range(12, 2, -1))):
+        made: list[Any] = []
+        fast = as_in_a_process(lambda x: (x * x).sum(-1), tmp_path, made)
+        for length in lengths:
+            x = torch.randn(5000, length, requires_grad=trains)
+            torch.testing.assert_close(fast(x), (x * x).sum(-1))
+    assert type(made[-1]) is StoredSizes and not spent(made[-1])
+    assert len(read) <= 2 * len(lengths)
+
+
+def test_a_damaged_plan_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> Any:
+        made: list[Any] = []
+        fast = as_in_a_process(lambda x: torch.cat([x, x[:5]]).sum(-1), tmp_path, made)
+        for size in (9, 12):
+            x = torch.randn(size, 24)
+            torch.testing.assert_close(fast(x), torch.cat([x, x[:5]]).sum(-1))
+        return made[-1]
+
+    run()
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_sizes, "template_of", lambda *args, **kwargs: {}["no"])
+        assert spent(run())
+    assert not spent(run())
 
 
 def spent(stored: StoredSizes) -> bool:
