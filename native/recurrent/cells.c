@@ -9,12 +9,16 @@
 #include "recurrent/cells.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define JOINED(name, suffix) name##_##suffix
 #define NAMED(name, suffix) JOINED(name, suffix)
 
 /* Numbers of the two types: the text is in polynomials.py of codegen/llvm, where the coefficients are from.
  *
+ * LESSER and GREATER give the second operand where one of the two is NaN.
  * ROUNDING: adding it rounds to an integer, which is then in the low bits. LN2_HIGH has few bits: its product
  * with an exponent is exact. */
 
@@ -33,17 +37,26 @@ static const float EXP_float[] = {0.001382130547426641f, 0.008368668146431446f, 
 #define BYTES 16
 #define TARGET
 #define SUFFIX float_16
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#define LESSER(a, b) where((a) < (b), a, b)
+#define GREATER(a, b) where((a) > (b), a, b)
 #include "recurrent/cells_of.h"
 
 #if defined(__x86_64__)
 #define BYTES 32
 #define TARGET __attribute__((target("avx2,fma")))
 #define SUFFIX float_32
+#define MULTIPLY_ADD _mm256_fmadd_ps
+#define LESSER _mm256_min_ps
+#define GREATER _mm256_max_ps
 #include "recurrent/cells_of.h"
 
 #define BYTES 64
 #define TARGET __attribute__((target("avx512f,avx512dq")))
 #define SUFFIX float_64
+#define MULTIPLY_ADD _mm512_fmadd_ps
+#define LESSER _mm512_min_ps
+#define GREATER _mm512_max_ps
 #include "recurrent/cells_of.h"
 #endif
 
@@ -74,28 +87,46 @@ static const double EXP_double[] = {2.5100375832483178e-08, 2.7620075879881866e-
 #define BYTES 16
 #define TARGET
 #define SUFFIX double_16
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#define LESSER(a, b) where((a) < (b), a, b)
+#define GREATER(a, b) where((a) > (b), a, b)
 #include "recurrent/cells_of.h"
 
 #if defined(__x86_64__)
 #define BYTES 32
 #define TARGET __attribute__((target("avx2,fma")))
 #define SUFFIX double_32
+#define MULTIPLY_ADD _mm256_fmadd_pd
+#define LESSER _mm256_min_pd
+#define GREATER _mm256_max_pd
 #include "recurrent/cells_of.h"
 
 #define BYTES 64
 #define TARGET __attribute__((target("avx512f,avx512dq")))
 #define SUFFIX double_64
+#define MULTIPLY_ADD _mm512_fmadd_pd
+#define LESSER _mm512_min_pd
+#define GREATER _mm512_max_pd
 #include "recurrent/cells_of.h"
 #endif
+
+static int widest = 64;
+
+int cells_limit(int bytes)
+{
+    const int before = widest;
+    widest = bytes;
+    return before;
+}
 
 const Cells *cells_for(bool is_double)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    if (widest >= 64 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
         return is_double ? &cells_double_64 : &cells_float_64;
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (widest >= 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         return is_double ? &cells_double_32 : &cells_float_32;
     }
 #endif

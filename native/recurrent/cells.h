@@ -48,4 +48,7 @@ typedef struct {
 /* The best ones for this processor. */
 const Cells *cells_for(bool is_double);
 
+/* From now on vectors have at most so many bytes. Returns the limit before. */
+int cells_limit(int bytes);
+
 #endif

@@ -9,6 +9,7 @@
 #define exponential NAMED(exponential, SUFFIX)
 #define sigmoid NAMED(sigmoid, SUFFIX)
 #define hyperbolic NAMED(hyperbolic, SUFFIX)
+#define ALL(number) ((Vector){0} + (REAL)(number))
 #define LANES ((int64_t)(BYTES / sizeof(REAL)))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
@@ -48,17 +49,15 @@ INLINE Vector where(Lanes condition, Vector one, Vector other)
 /* exp(x) - less, without a loss of places for less = 1; x is held within +-LARGEST, NaN stays NaN */
 INLINE Vector exponential(Vector x, REAL less)
 {
-    const Vector largest = (Vector){0} + LARGEST;
-    x = where(x > largest, largest, x);
-    x = where(x < -largest, -largest, x);
-    Vector rounded = x * (REAL)1.4426950408889634 + ROUNDING, n = rounded - ROUNDING;
-    Vector rest = x - n * LN2_HIGH - n * LN2_LOW, sum = (Vector){0} + POLYNOMIAL[0];
+    x = GREATER(ALL(-LARGEST), LESSER(ALL(LARGEST), x)); /* NaN as the second operand stays */
+    Vector rounded = MULTIPLY_ADD(x, ALL(1.4426950408889634), ALL(ROUNDING)), n = rounded - ROUNDING;
+    Vector rest = MULTIPLY_ADD(n, ALL(-LN2_LOW), MULTIPLY_ADD(n, ALL(-LN2_HIGH), x));
+    Vector sum = ALL(POLYNOMIAL[0]);
     for (size_t i = 1; i < sizeof(POLYNOMIAL) / sizeof(REAL); i++) {
-        sum = sum * rest + POLYNOMIAL[i];
+        sum = MULTIPLY_ADD(sum, rest, ALL(POLYNOMIAL[i]));
     }
-    const Vector zero = (Vector){0} + ROUNDING;
-    Vector power = (Vector)(((Lanes)rounded - (Lanes)zero + BIAS) << MANTISSA);
-    return power * (sum * rest * rest + rest) + (power - less);
+    Vector power = (Vector)(((Lanes)rounded - (Lanes)ALL(ROUNDING) + BIAS) << MANTISSA);
+    return MULTIPLY_ADD(power, MULTIPLY_ADD(sum * rest, rest, rest), power - less);
 }
 
 INLINE Vector sigmoid(Vector x)
@@ -199,9 +198,13 @@ static const Cells NAMED(cells, SUFFIX) = {
 #undef exponential
 #undef sigmoid
 #undef hyperbolic
+#undef ALL
 #undef LANES
 #undef INLINE
 #undef AT
+#undef MULTIPLY_ADD
+#undef LESSER
+#undef GREATER
 #undef BYTES
 #undef TARGET
 #undef SUFFIX

@@ -221,6 +221,12 @@ static PyObject *rnn_backward(PyObject *module, PyObject *args)
     return run_layer(args, 5, 0, rnn_steps_back);
 }
 
+static PyObject *limit_cells(PyObject *module, PyObject *bytes)
+{
+    const long limit = PyLong_AsLong(bytes);
+    return limit == -1 && PyErr_Occurred() ? NULL : PyLong_FromLong(cells_limit((int)limit));
+}
+
 static PyMethodDef functions[] = {
     {"gru_forward", gru_forward, METH_VARARGS,
      "gru_forward((is_double, reverse, False, steps, batch, width), (gates, first, weight, bias, states, "
@@ -236,6 +242,9 @@ static PyMethodDef functions[] = {
      "rnn_backward(sizes, (grads, states, weight, of_gates, of_first)): writes the gradients of the gates "
      "and "
      "of the first state."},
+    {"limit_cells", limit_cells, METH_O,
+     "limit_cells(bytes): the cells use vectors of at most so many bytes, for tests. Returns the limit "
+     "before."},
     {NULL, NULL, 0, NULL},
 };
 

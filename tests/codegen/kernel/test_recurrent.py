@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import _capture
 import pytest
 import torch
 
@@ -14,6 +16,14 @@ WIDTHS = {"gru": 3, "tanh": 1, "relu": 1}
 TOLERANCES = {torch.float32: {"rtol": 1e-4, "atol": 2e-5}, torch.float64: {"rtol": 1e-11, "atol": 1e-12}}
 #: steps, batch, width: less than a vector, whole vectors, and some with a rest
 SIZES = [(4, 3, 1), (1, 2, 5), (5, 1, 16), (3, 4, 33), (3, 9, 64)]
+
+
+@pytest.fixture(params=[16, 32, 64], ids="{} bytes".format)
+def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The vectors of older processors, too."""
+    before = _capture.limit_cells(request.param)
+    yield
+    _capture.limit_cells(before)
 
 
 def by_steps(kind: str, gates: Any, state: Any, weight: Any, bias: Any, reverse: bool) -> torch.Tensor:
@@ -44,6 +54,7 @@ def by_operators(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reve
     return states, of_gates, of_first, of_gates.sum([0, 1])
 
 
+@pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
@@ -62,6 +73,7 @@ def test_states_and_gradients(kind: str, sizes: tuple[int, ...], reverse: bool, 
         torch.testing.assert_close(one, other, **TOLERANCES[dtype])
 
 
+@pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 def test_functions_are_right_to_a_few_places(dtype: torch.dtype) -> None:
     x = torch.cat((torch.linspace(-20, 20, 4000), torch.logspace(-30, 0, 1000))).to(dtype)
@@ -75,6 +87,7 @@ def test_functions_are_right_to_a_few_places(dtype: torch.dtype) -> None:
         assert error.max() <= 3 * torch.finfo(dtype).eps
 
 
+@pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 def test_values_that_are_no_numbers(dtype: torch.dtype) -> None:
     nan, inf = float("nan"), float("inf")
@@ -95,8 +108,6 @@ def test_layouts_do_not_matter() -> None:
 
 
 def test_sizes_are_checked() -> None:
-    import _capture
-
     with pytest.raises(ValueError, match="without elements"):
         _capture.rnn_forward((False, False, False, 0, 2, 2), (0, 0, 0, 0))
     with pytest.raises(ValueError, match="matrices"):
