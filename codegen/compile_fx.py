@@ -13,6 +13,7 @@ LLVM -> launch plan.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ from codegen.launch.compiled import (
 from codegen.trace import autocast
 
 if TYPE_CHECKING:
-    from codegen.autograd.partition import Parts
+    from codegen.autograd.partition import BackwardPart, Parts
     from codegen.autograd.segment_backward import SegmentBackward
     from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.dynamic.symbolic_training import SymbolicTraining
@@ -195,6 +196,10 @@ def finish_inference(
         graph = traced.finish(traced.output_nodes(traced.outputs))
     if frozen:
         freeze_inputs(graph, traced, frozen)
+    elif kernels:
+        from codegen.convolutions.channels_last import lay_out  # lazy: import time
+
+        lay_out([graph])
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, changes=traced.changes)
     compiled.views = traced.views()
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
@@ -235,10 +240,17 @@ def backward_parts(
 
     with joint.trace.recorder.mode, events.phase("partition"):
         parts = partition(joint)
+        if kernels:
+            lay_out_parts(parts)
     recipe = DerivativeRecipe(gm, example_inputs, parts)
     subject = events.subject()._replace(role="backward")
 
-    def backward(graph: fx.Graph) -> CompiledGraph:
+    def backward(part: BackwardPart, graph: fx.Graph) -> CompiledGraph:
+        if kernels and graph is not part.graph:
+            from codegen.convolutions.channels_last import lay_out_as  # lazy: import time
+
+            lay_out_as(graph, part.graph)
+
         def again(*args: Any) -> tuple[Any, ...]:  # after a failed check: the operator raises its own error
             return call_by_call(graph, args)
 
@@ -246,10 +258,24 @@ def backward_parts(
             return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
 
     segments = [
-        SegmentBackward(part, parts.backward[i + 1 :], recipe, backward, kernels)
+        SegmentBackward(part, parts.backward[i + 1 :], recipe, functools.partial(backward, part), kernels)
         for i, part in enumerate(parts.backward)
     ]
     return parts, segments
+
+
+def lay_out_parts(parts: Parts) -> None:
+    """Chooses one layout for what passes from the forward to the backward."""
+    from codegen.convolutions.channels_last import lay_out  # lazy: import time
+
+    given: Any = parts.forward.output_node().args[0]
+    passed = [
+        (given[result], placeholder)
+        for part in parts.backward
+        for result, placeholder in zip(part.saved_results, part.given_results(), strict=True)
+        if result >= parts.result_count
+    ]
+    lay_out([parts.forward, *(part.graph for part in parts.backward)], passed)
 
 
 @unwatched()

@@ -66,6 +66,11 @@ class BackwardPart:
         places = {result: place for place, result in enumerate(self.saved_results, len(self.saved_inputs))}
         return [places[result] for result in self.slots if result is not None and result in places]
 
+    def given_results(self) -> list[fx.Node]:
+        """The placeholders of the saved results."""
+        placeholders = [node for node in self.graph.nodes if node.op == "placeholder"]
+        return placeholders[len(self.saved_inputs) : len(self.saved_places)]
+
 
 @dataclass
 class Parts:

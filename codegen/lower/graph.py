@@ -275,12 +275,10 @@ class Lowering:
             base = base.base
         strides = strides_of(val) if isinstance(val, torch.Tensor) else ix.row_major(value.shape)
         if isinstance(base, Stored) or value is not base:
-            place = (
-                self.as_strided(value, self.realize(base, hint), base)
-                if self._is_affine(value, base)
-                else None
-            )
+            place = self.as_strided(value, self._place_of(base), base)
             if place is not None and _same_layout(place, strides):
+                place = self.as_strided(value, self.realize(base, hint), base)
+                assert place is not None
                 return self._view(place, strides, hint)
         if isinstance(value, Stored):
             raise AssertionError(
@@ -290,8 +288,12 @@ class Lowering:
         return self.realize(value, hint).buffer
 
     def _is_affine(self, value: TensorExpr, base: TensorExpr) -> bool:
-        pretend = Stored(base.shape, base.dtype, "", self.layouts.get(base) or ix.row_major(base.shape))
-        return self.as_strided(value, pretend, base) is not None
+        return self.as_strided(value, self._place_of(base), base) is not None
+
+    def _place_of(self, base: TensorExpr) -> Stored:
+        """Where `base` is stored, or would be."""
+        layout = self.layouts.get(base) or ix.row_major(base.shape)
+        return self.realized.get(base) or Stored(base.shape, base.dtype, "", layout)
 
     def as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
         """`value` as strides and offset; None if it is not a strided tensor.

@@ -1,0 +1,1 @@
+"""Faster convolutions: the memory layout of the tensors around them."""

@@ -1,0 +1,102 @@
+"""What a memory layout gains and costs, in nanoseconds.
+
+In:  a convolution or its backward, as a node of a functional ATen graph.
+Out: `gain_of`: what it gains where its images are channels-last; None where it has to stay as it is.
+
+    convolution(f32[16, 16, 32, 32], f32[32, 16, 3, 3])   ->   about 70000
+
+oneDNN computes on blocks of channels. Its kernels take channels-last images as they are; it copies row-major
+images into blocks, and the result back. So the gain grows with the images, and not with the work. The weights
+cost more: they are copied once more. All numbers are on the low side of what is measured on one thread of a
+machine with AVX-512 (with AVX2 the gains are larger).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from capture_records import dataclass
+from codegen.fake.shapes.spec import row_major
+
+aten = torch.ops.aten
+FORWARD, BACKWARD = aten.convolution.default, aten.convolution_backward.default
+COPY = 0.7  # to copy an element of an image into the other layout
+OF_WEIGHTS = 0.5  # the same for weights
+CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images
+BLOCK = (
+    16  # channels that a kernel of one pixel takes at once: with others it is slow, or even writes outside
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A convolution, or the `parts` of its backward."""
+
+    image: fx.Node
+    weight: fx.Node
+    result: Any
+    transposed: bool
+    stride: Any
+    groups: int
+    parts: int
+
+
+def call_of(node: fx.Node) -> Call:
+    arguments: tuple[Any, ...] = node.args
+    if node.target is FORWARD:
+        image, weight, _, stride, _, _, transposed, _, groups = arguments
+        return Call(image, weight, node.meta["val"], transposed, stride, groups, 1)
+    gradient, image, weight, _, stride, _, _, transposed, _, groups, mask = arguments
+    return Call(image, weight, gradient.meta["val"], transposed, stride, groups, sum(mask[:2]))
+
+
+def is_plain(value: Any) -> bool:
+    """Four dims of known sizes, none of them 0."""
+    if not isinstance(value, torch.Tensor) or value.dim() != 4:
+        return False
+    return all(type(size) is int and size > 0 for size in value.shape)
+
+
+def is_row_major(value: torch.Tensor) -> bool:
+    return value.stride() == row_major(value.shape)
+
+
+def results_of(node: fx.Node) -> list[torch.Tensor]:
+    """The results that have a layout."""
+    value = node.meta["val"]
+    found = value if isinstance(value, tuple) else (value,)
+    return [item for item in found if item is not None and item.dim() == 4]
+
+
+def gain_of(node: fx.Node) -> float | None:
+    if node.kwargs:
+        return None
+    call = call_of(node)
+    tensors = (call.image.meta["val"], call.weight.meta["val"], call.result)
+    if not all(is_plain(value) and value.dtype is torch.float32 for value in tensors):
+        return None
+    image, weight, result = tensors
+    batch, channels, *pixels = image.shape
+    if batch == 1 or [channels, *pixels] == [1, 1, 1] or call.parts == 0:
+        return None
+    if not all(map(is_row_major, results_of(node))):  # eager has channels-last tensors
+        return None
+    factor = factor_of(call, image, weight, result)
+    if factor is None:
+        return None
+    moved = factor * (CALL + PIXEL * (image.numel() + result.numel()))
+    return call.parts * (moved - OF_WEIGHTS * weight.numel())
+
+
+def factor_of(call: Call, image: torch.Tensor, weight: torch.Tensor, result: torch.Tensor) -> float | None:
+    strided = any(step != 1 for step in call.stride)
+    if tuple(weight.shape[2:]) == (1, 1):
+        if call.transposed or call.groups != 1 or weight.shape[0] % BLOCK or weight.shape[1] % BLOCK:
+            return None
+        return 2.0 if strided else 0.0
+    if call.groups > 1:
+        return 2.0 if call.groups == image.shape[1] == result.shape[1] else 0.0
+    return 2.0 if strided and not call.transposed else 1.0
