@@ -35,7 +35,8 @@ def defined(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def kernel(*args: Any) -> Any:
             rows = [arg.contiguous() if isinstance(arg, Tensor) else arg for arg in args]
             results, run = make(*rows)
-            run()
+            if rows[0].numel():  # else the batch is empty
+                run()
             return results
 
         name = LIBRARY.define(schema)

@@ -40,14 +40,15 @@ def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """
     if not is_on or kwargs or len(args) != 9 or not isinstance(args[1], Tensor):
         return False
-    data, states, weights, biased, layers, dropout, _, both, _ = args
+    data, states, weights, biased, layers, dropout, _, both, batch_first = args
     tensors = (data, states, *weights)
     return (
         len(weights) == layers * (2 if both else 1) * (4 if biased else 2)
         and data.dim() == states.dim() == 3
         and all(t.dtype is data.dtype and t.device.type == "cpu" for t in tensors)
         and data.dtype in WIDE
-        and all(size != 0 for tensor in tensors for size in tensor.shape)
+        and all(size != 0 for weight in weights for size in weight.shape)
+        and data.shape[1 if batch_first else 0] != 0
         and dropout != 1
         and not torch.is_autocast_enabled("cpu")
         and forward_ad._current_level < 0

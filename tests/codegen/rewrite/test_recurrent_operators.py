@@ -98,12 +98,11 @@ def test_products_of_all_steps_are_one() -> None:
     assert seen.count("aten.addmm.default") == seen.count("_capture.gru_layer.default") == 2
 
 
-@pytest.mark.parametrize("how", ["half", "autocast", "packed", "empty"])
+@pytest.mark.parametrize("how", ["half", "autocast", "packed"])
 def test_other_networks_are_unrolled_as_before(how: str) -> None:
     model, x = network("gru", 3, 5, dtype=torch.float32), torch.randn(4, 2, 3)
     if how == "half":
         model, x = model.bfloat16(), x.bfloat16()
-    x = torch.randn(4, 0, 3) if how == "empty" else x
 
     def run(x: torch.Tensor) -> Any:
         if how == "packed":
@@ -112,6 +111,35 @@ def test_other_networks_are_unrolled_as_before(how: str) -> None:
             return model(x)[0]
 
     torch.testing.assert_close(capture.compile(run)(x), run(x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_only_the_run_knows(kind: str) -> None:
+    """The batch may be empty."""
+    model = network(kind, 3, 5)
+    weights = [*model.parameters()]
+
+    def run(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        return model(x[:, chosen > 0])[0].sin()
+
+    fast = capture.compile(run, fullgraph=True)
+    for chosen in ([1, 0, 1], [0, 1, 0], [0, 0, 0]):
+        args = torch.randn(4, 3, 3).double(), torch.tensor(chosen)
+        found, expected = fast(*args), run(*args)
+        torch.testing.assert_close(found, expected)
+        grads = (torch.autograd.grad(result.sum(), weights) for result in (found, expected))
+        torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_of_another_size_that_changes(kind: str) -> None:
+    model = network(kind, 3, 5)
+    fast = capture.compile(lambda x, first: model(x, first)[0].sin())
+    for steps, batch in ((4, 2), (4, 3), (6, 5), (6, 7)):
+        x, first = torch.randn(steps, batch, 3).double(), torch.randn(1, batch, 5).double()
+        torch.testing.assert_close(fast(x, first), model(x, first)[0].sin())
+    assert not capture.counters["graph_breaks"]
+    assert capture.counters["graphs"]["compiled"] <= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
