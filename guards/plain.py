@@ -142,7 +142,7 @@ CONSTANT: Form = (lambda w, value: plain(value, w.objects), lambda r, data: real
 REFERENCE: Form = (identified, _found)
 NOTHING: Form = (lambda w, payload: None, lambda r, data: None)
 KEYS: Form = (
-    lambda w, keys: [_key(w, key) for key in keys],
+    lambda w, keys: [_key(w, key, w.written_key) for key in keys],
     lambda r, data: tuple(_found_key(r, key) for key in data),
 )
 GUARDS: dict[type[Guard], Form] = {
@@ -191,6 +191,7 @@ class Writer:
         self.objects = objects
         self.sources: list[Plain] = []
         self.identified: dict[int, Plain] = {}  # by id of the object
+        self.written_key: Callable[[Any, Numbers], Plain] = plain  # of the present guard
         self._places: dict[s.Source, int] = {}
 
     def source(self, source: s.Source) -> int:
@@ -215,6 +216,7 @@ class Writer:
         form = GUARDS.get(type(guard))
         if form is None:
             raise NotPlain(f"a {type(guard).__name__}")
+        self.written_key = plain_key if first is not None and first.text in self.objects.unread else plain
         return [type(guard).__name__, list(map(self.source, guard.sources)), form[0](self, guard.payload)]
 
 

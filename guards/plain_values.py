@@ -10,7 +10,7 @@ Numbers, strings, None and booleans stand for themselves. All else is a list tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -38,6 +38,11 @@ class Numbers(Protocol):
     @property
     def addresses(self) -> Mapping[int, Any]:
         """`id(x)` -> x, for the numbers that the program looked up as keys."""
+        ...
+
+    @property
+    def unread(self) -> Collection[str]:
+        """The places of dicts none of whose keys the program has had as a value."""
         ...
 
 

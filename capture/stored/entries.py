@@ -83,7 +83,9 @@ class Parts:
 
 def to_data(entry: Any, parts: Parts) -> dict[str, Plain]:
     """Raises NotPlain."""
-    table = ObjectTable(_ways(parts.guards), parts.places_of_objects, parts.granted.addresses)
+    granted = parts.granted
+    unread = granted.walked - granted.shown
+    table = ObjectTable(_ways(parts.guards), parts.places_of_objects, granted.addresses, unread)
     try:
         return _data(entry, parts, table)
     finally:

@@ -18,7 +18,7 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -279,7 +279,7 @@ class ObjectTable:
 
     ways: the places of the frame where guards know an object by identity. places: those of the tensors and
     objects that the frame has used; a guard may know one as the key of a dict. addresses: `id(x)` -> x, where
-    the frame looked the number up.
+    the frame looked the number up. unread: the places of dicts none of whose keys the frame has had.
     """
 
     def __init__(
@@ -287,8 +287,10 @@ class ObjectTable:
         ways: Ways,
         places: Ways = types.MappingProxyType({}),
         addresses: Mapping[int, Any] = types.MappingProxyType({}),
+        unread: Collection[str] = frozenset(),
     ) -> None:
         self.addresses = addresses
+        self.unread = unread
         self.rows: list[Plain] = []
         self.writer = Writer(self)
         self._ways = ways

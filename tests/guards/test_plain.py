@@ -28,6 +28,7 @@ class Numbered:
 
     number_in_guard = number_of_key = number_of
     addresses: ClassVar[dict[int, Any]] = {}
+    unread: ClassVar[frozenset[str]] = frozenset()
 
     def __getitem__(self, number: int) -> Any:
         return self.held[number]

@@ -7,6 +7,7 @@ Out: a `DictVariable`, and the table `DICT_METHODS` of its methods.
 from __future__ import annotations
 
 import collections
+import functools
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
@@ -18,6 +19,7 @@ from capture.variables.core.base import NotConstant, ObservedException, Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable, is_literal_key
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.core.granted import granted
 from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.core.replay import is_realized_from
 from capture.variables.iterators.iterator import EntriesIterator
@@ -25,6 +27,7 @@ from capture.variables.numbers.symbolic import is_fixed
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
 from capture.variables.text.size_text import is_open
+from guards.lookup import dict_items
 from guards.sources import AttrSource, DictItemSource
 
 if TYPE_CHECKING:
@@ -35,13 +38,15 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
+FIRST_ADDRESS = 4096  # no object lies below
+
 
 @makes(dict)
 class DictVariable(Variable):
     """`entries`: hash key -> (key, value), in order.
 
     The entries of an existing dict (`original`) are guarded when they are used. A look-up or a store guards
-    one key. A walk over the dict or a read of its length guards all keys in order (`guard_keys`). A store
+    one key. A walk over the dict or a read of its length guards all keys in order (`guard_order`). A store
     under a key that is a symbol guards nothing: it waits in `blind`, and so do all stores behind it, until
     the program uses `entries`.
     """
@@ -109,6 +114,7 @@ class DictVariable(Variable):
         return self.as_constant()
 
     def as_proxy(self) -> Any:
+        self.show_keys()
         return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
 
     def hashed_keys(self, tx: Interpreter) -> dict[Any, Variable]:
@@ -138,14 +144,35 @@ class DictVariable(Variable):
 
     def guard_keys(self, output: Output) -> None:
         """Guard all keys and their order, because the following operation depends on them."""
+        self.show_keys()
+        self.guard_order(output)
+
+    def guard_order(self, output: Output) -> None:
+        """The same for an operation that depends on the order and the number of keys, and on no key."""
+        if self.source is not None:
+            granted().walked.add(self.source.text)
         if not self.keys_guarded:
             self.keys_guarded = True
             output.guarding.dict_keys(self.source, self.original)
 
+    def show_keys(self) -> None:
+        """The frame gets keys as values. What follows from one that is an address holds in this process."""
+        if self.source is not None:
+            granted().shown.add(self.source.text)
+
     def guard_key(self, output: Output, name: Any) -> None:
-        """Guard whether the existing dict has the key. A change of the frame says it too."""
-        if not self.keys_guarded and name not in self.touched:
+        """Guard whether the existing dict has the key. A change of the frame says it too, and so do all keys,
+        if none of them can be an address, which is another number in the next process.
+        """
+        guarded = self.keys_guarded and not self._may_have_addresses
+        if not guarded and name not in self.touched:
             output.guarding.dict_contains(self, name, self.original)
+
+    @functools.cached_property
+    def _may_have_addresses(self) -> bool:
+        return self.original is not None and any(
+            type(key) is int and key >= FIRST_ADDRESS for key, _ in dict_items(self.original)
+        )
 
     def key_of(self, tx: Interpreter, key: Variable) -> Any:
         """The hash key of `key` in this dict.
@@ -179,7 +206,7 @@ class DictVariable(Variable):
         return [k for k, _ in self.entries.values()]
 
     def values(self, tx: Interpreter) -> list[Variable]:
-        self.guard_keys(tx.output)
+        self.guard_order(tx.output)
         for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (key, realize(value))
         return [v for _, v in self.entries.values()]
@@ -188,11 +215,11 @@ class DictVariable(Variable):
         return list(zip(self.unpack(tx), self.values(tx)))
 
     def truth(self, tx: Interpreter) -> bool:
-        self.guard_keys(tx.output)
+        self.guard_order(tx.output)
         return bool(self.entries)
 
     def length(self, tx: Interpreter) -> int:
-        self.guard_keys(tx.output)
+        self.guard_order(tx.output)
         return len(self.entries)
 
     def get_item(self, tx: Interpreter, key: Variable) -> Variable:

@@ -21,6 +21,8 @@ class Granted:
         self.classes: dict[int, type] = {}  # by id: a metaclass may have its own hash
         self.inlined: dict[int, Any] = {}  # functions
         self.addresses: dict[int, Any] = {}  # `id(x)` that was looked up among numbers -> x
+        self.walked: set[str] = set()  # places of dicts of which the order of keys is known
+        self.shown: set[str] = set()  # those of which the frame has had a key as a value
         self.facts: list[tuple[Any, tuple[Any, ...], Any]] = []  # function, arguments, result
         self.here_alone: str | None = None  # why the capture holds in this process alone
 

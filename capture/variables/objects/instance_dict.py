@@ -74,7 +74,7 @@ class InstanceDictVariable(DictVariable):
         anew = any(output.side_effects.is_set_anew(owner, name) for name in owner.attributes)
         return anew or list(real or ()) != list(self.entries)
 
-    def guard_keys(self, output: Output) -> None:
+    def guard_order(self, output: Output) -> None:
         owner = self.owner
         if owner.value is not None and owner.source is not None:
             output.guards.add(DictKeysGuard.of(DictSource(owner.source), instance_dict(owner.value) or {}))

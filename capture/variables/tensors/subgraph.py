@@ -94,6 +94,7 @@ def plain(tx: Interpreter, value: Variable, tensor: Callable[[TensorVariable], A
         items = [plain(tx, item, tensor) for item in value.items]
         return tuple(items) if isinstance(value, TupleVariable) else items
     if isinstance(value, DictVariable) and value.cls is dict:
+        value.show_keys()
         pairs = value.entries.values()
         return {k.as_constant(): plain(tx, v, tensor) for k, v in pairs}
     try:

@@ -80,9 +80,24 @@ def test_the_objects_are_found_again(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_objects_in_other_places(key: str) -> None:
+@pytest.mark.parametrize("walks", [False, True])
+def test_objects_in_other_places(key: str, walks: bool) -> None:
     for arrange in (in_order, others, twice, in_another_order, in_order, twice, others, in_another_order):
-        run(key, arrange)
+        run(key, arrange, WALK if walks else LAYERS)
+
+
+#: what a decoder does: the first cached tensor says how far it is
+WALK = LAYERS.replace(
+    "def f(layers, seen, x):",
+    "def f(layers, seen, x):\n    x = x + len(seen) + next(iter(seen.values())) * 2 if seen else x",
+)
+
+
+def test_values_are_walked_over_and_counted() -> None:
+    """The order of the keys is known, and no key becomes a number of the frame."""
+    assert run("number", in_order, WALK)[1:] == (0, 1)
+    assert run("number", in_order, WALK)[1:] == (1, 0)
+    assert run("number", in_another_order, WALK)[1] == 0
 
 
 def test_an_object_of_another_class_is_translated() -> None:
@@ -100,6 +115,15 @@ def test_an_object_of_another_class_is_translated() -> None:
         "return x * (id(layer) // 16 % 1024)",
         "return x * (next(iter(seen)) // 16 % 1024) if id(layer) in seen else x",
         "return x * (list(seen)[1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * ([*seen.keys()][1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * ([*seen.copy()][1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * ([*{**seen}][1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * ([key for key, _ in seen.items()][1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * (sorted(seen)[1] // 16 % 1024) if id(layer) in seen else x",
+        "return x * (min({*seen} - {1}) // 16 % 1024) if id(layer) in seen else x",
+        "return x * (dict(seen).popitem()[0] // 16 % 1024) if id(layer) in seen else x",
+        "return x * (hash(tuple(seen)) % 1024) if id(layer) in seen else x",
+        "return x * (len(str([*seen])) + len(repr(seen.keys())) % 7) if id(layer) in seen else x",
         "return x * (max(seen) // 16 % 1024) if id(layer) in seen else x",
         "return x * (layer.number // 16 % 1024) if id(layer) in seen else x",
     ],
@@ -108,7 +132,8 @@ def test_what_follows_from_the_number_holds_in_one_process(body: str) -> None:
     """The objects stay alive, so that their numbers are other ones each time."""
     alive = []
     for _ in range(3):
-        f = made(f"class Layer: pass\ndef f(layer, seen, x):\n  {body}")
+        walk = "x = x + len(seen) + next(iter(seen.values()))"
+        f = made(f"class Layer: pass\ndef f(layer, seen, x):\n  {walk}\n  {body}")
         layer = f.__globals__["Layer"]()
         layer.number = id(layer)
         seen = {1: X, id(layer): X + 1}
