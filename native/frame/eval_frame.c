@@ -297,6 +297,7 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     if (!(state->marks & CODE_RESUME)) {
         hook->resumes_until_ns = before + RESUMES_UP_TO * patience_price(hook->callback, state);
     }
+    patience_note_units(state);
     PyObject *value = ask_and_run(tstate, frame, hook);
     hook->resumes_until_ns = outside;
     patience_paid(state, expected, hook->capture_ns - before);

@@ -208,6 +208,12 @@ void patience_python_worked(long long ns)
     experience.python_ns += ns;
 }
 
+void patience_note_units(CodeState *state)
+{
+    const ColdRuns *cold = &state->cold;
+    state->inlined_units = cold->runs > 0 ? cold->units / cold->runs : state->inlined_units;
+}
+
 void patience_paid(CodeState *state, long long expected, long long paid)
 {
     if (state->paid_ns == 0 && state->cold.kind != KIND_ASK && !(state->marks & CODE_RESUME)) {
@@ -219,7 +225,6 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         Entry *entry = state->entries[i];
         entry->cost_ns = entry->hits == 0 && entry->cost_ns == 0 ? paid : entry->cost_ns;
     }
-    state->inlined_units = state->cold.runs > 0 ? state->cold.units / state->cold.runs : 0;
     state->earlier_ns = state->most_ns = 0;
     state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
 }

@@ -32,6 +32,9 @@ long long patience_price(PyObject *patience, const CodeState *state);
 /* Python has worked for so long in frames that wait. */
 void patience_python_worked(long long ns);
 
+/* The code is captured now: the code units of a run are what its entry inlines. The entry takes the counts. */
+void patience_note_units(CodeState *state);
+
 /* A capture of the code has cost `paid`. */
 void patience_paid(CodeState *state, long long expected, long long paid);
 

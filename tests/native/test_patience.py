@@ -543,6 +543,18 @@ def test_frames_that_entries_run_count_as_units_of_their_callers(hook):
     assert units == own + len(callee.__code__.co_code) // 2
 
 
+class Finds(Asked):
+    """It adds an entry that runs the code of `by` to the frame that it is asked about."""
+
+    def __init__(self, hook, by, **kinds):
+        super().__init__(**kinds)
+        self.hook, self.by = hook, by
+
+    def __call__(self, frame):
+        super().__call__(frame)
+        return self.hook.replace(frame.function, self.by)
+
+
 def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
     def helper():
         work(0.001)
@@ -556,10 +568,9 @@ def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
     for _ in range(3):
         run(hook, Asked(), callee, least_ns=10**12)
     _, runs, _, units, _ = _capture.cold_runs(callee.__code__)
-    asked = Asked()
-    while not asked.names:
-        run(hook, asked, callee, least_ns=1_000_000)
-    hook.replace(callee, lambda: [helper])
+    finds = Finds(hook, lambda: [helper])
+    while not finds.names:
+        run(hook, finds, callee, least_ns=1_000_000)
     run(hook, Asked(), f, least_ns=10**12)
     _, _, _, around, _ = _capture.cold_runs(f.__code__)
     assert around == len(f.__code__.co_code) // 2 + units // runs
@@ -1090,14 +1101,7 @@ def test_an_answer_runs_at_once(hook):
     def f():
         return 1
 
-    class Found(Asked):
-        def __call__(self, frame):
-            super().__call__(frame)
-            entry = _capture.Entry(None, None, code=(lambda: 2).__code__)
-            _capture.add_entry(frame.code, entry)
-            return entry
-
-    asked = Found(f=STORED)
+    asked = Finds(hook, lambda: 2, f=STORED)
     assert run(hook, asked, f, least_ns=10**12) == 2
 
 
