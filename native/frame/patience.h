@@ -32,7 +32,7 @@ long long patience_price(PyObject *patience, const CodeState *state);
 /* Python has worked for so long in frames that wait. */
 void patience_python_worked(long long ns);
 
-/* The code is captured now: the code units of a run are what its entry inlines. The entry takes the counts. */
+/* The code is captured now: the units of a run are what its entry inlines. The entry takes the counts. */
 void patience_note_units(CodeState *state);
 
 /* A capture of the code has cost `paid`. */
