@@ -54,6 +54,8 @@ TURNS = 5
 
 #: nanoseconds of compilation, and of the import of the compiler
 COMPILATION, IMPORT = 50_000_000, 150_000_000
+#: the module that it loads (`import capture` reads the version of llvmlite, and loads no more of it)
+COMPILER = "llvmlite.binding"
 
 
 class Store(Protocol):
@@ -68,14 +70,15 @@ class State:
 
     `wanted`: a plan has products. `place`: the store that is to have the function, and the version there.
     `tried`: it is known whether the function is used. `code`: what holds its machine code, if it is; `file`
-    gives the object file, which only a store needs; `kept`: the store has it.
+    gives the object file, which only a store needs, also of a function that lost the trial: the next process
+    tries it again, without a compilation; `kept`: the store has it.
     """
 
     wanted: bool = False
     place: tuple[Store, str] | None = None
     tried: bool = False
     code: Any = None
-    file: Callable[[], bytes] = bytes
+    file: Callable[[], bytes] | None = None
     kept: bool = False
 
 
@@ -86,8 +89,9 @@ def want() -> None:
     """A plan has products."""
     if not state.wanted:
         state.wanted = True
+        _meet()
         if not state.tried:
-            cost = COMPILATION if "llvmlite" in sys.modules else COMPILATION + IMPORT
+            cost = COMPILATION if COMPILER in sys.modules else COMPILATION + IMPORT
             _capture.await_own_product(compile_it, cost, *LEAST)
 
 
@@ -116,10 +120,17 @@ def compile_it() -> None:
 
 
 def share(store: Store, version: str) -> None:
+    """The store that has the function, or is to have it. A plan with products may be read later."""
+    if state.place is None:
+        state.place = store, version
+        _meet()
+
+
+def _meet() -> None:
     """Take the object file that an earlier process has kept. Without one, keep that of this process."""
-    if not state.wanted or state.place is not None:
+    if not state.wanted or state.place is None:
         return
-    state.place = store, version
+    store, version = state.place
     file = None if state.tried else store.get(parts_of(version))
     code = None if file is None else object_code.load(file, address_of)
     if code is not None and file is not None:
@@ -131,7 +142,7 @@ def share(store: Store, version: str) -> None:
 
 def _keep() -> None:
     """Put the object file into the store, for processes without a compiler."""
-    if state.code is not None and state.place is not None and not state.kept:
+    if state.file is not None and state.wanted and state.place is not None and not state.kept:
         state.kept = True
         store, version = state.place
         store.put(parts_of(version), state.file())
@@ -142,6 +153,7 @@ def parts_of(version: str) -> tuple[str, ...]:
 
 
 def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) -> None:
+    state.file = file
     own = _own(*map(address, SYMBOLS))
     blas = _blas()
     with _one_thread():
@@ -152,7 +164,7 @@ def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) ->
         reason = "does not give the bits of BLAS" if differs else "is slower than BLAS"
         log.debug("the generated matrix product is not used: it %s at %s", reason, differs or slower)
         return
-    state.code, state.file = code, file
+    state.code = code
     _capture.set_own_product(*map(address, SYMBOLS), *LEAST)
 
 

@@ -260,8 +260,7 @@ def test_a_later_process_takes_the_object_file(
         own_product.state = own_product.State()
         own_product.share(store, version)
         assert own_product.state.code is None
-        own_product.want()
-        own_product.share(store, version)
+        own_product.want()  # the plans of a stored backward are read when it runs
         assert (own_product.state.code is not None) is has_it
     x, y = randn(20, 30), randn(30, 40)
     torch.testing.assert_close(compiled(mm, x, y)(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
@@ -351,6 +350,40 @@ def test_the_next_process_has_what_is_compiled_late(fresh: None, monkeypatch: py
         torch.testing.assert_close(run(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
     assert own_product.state.code is not None
     assert own_product.parts_of("1") in store
+
+
+def test_code_that_lost_its_trial_is_tried_again_and_not_compiled(
+    fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine may have made it slow."""
+    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
+    store = Store()
+    for is_faster in (False, True):
+        monkeypatch.setattr(own_product, "_faster", lambda *_, answer=is_faster: answer)
+        own_product.state = own_product.State()
+        own_product.want()
+        if not store:
+            own_product._try(code, lambda: code.object_file(None), code.address)
+        own_product.share(store, "1")
+        assert list(store) == [own_product.parts_of("1")]
+        assert (own_product.state.code is not None) is is_faster
+
+
+def test_a_process_without_a_compiler_waits_for_its_import_too(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    monkeypatch.setattr(_capture, "await_own_product", lambda _, cost, *least: costs.append(cost))
+    monkeypatch.setitem(sys.modules, "llvmlite", sys)  # `import capture` reads its version
+    for loaded in (True, False):
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, "llvmlite.binding", sys)
+            if not loaded:
+                patched.delitem(sys.modules, "llvmlite.binding")
+            own_product.state = own_product.State()
+            own_product.want()
+    first, second = costs
+    assert (first, second) == (own_product.COMPILATION, own_product.COMPILATION + own_product.IMPORT)
 
 
 def test_blas_computes_where_it_can_not_be_compiled(
