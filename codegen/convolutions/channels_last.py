@@ -23,15 +23,14 @@ from torch import fx
 
 from codegen.convolutions.gains import BACKWARD, COPY, FORWARD, gain_of, is_plain, is_row_major
 from codegen.convolutions.keepers import CALLED, SLICE, followed, is_image, reads_any
+from codegen.convolutions.one_pixel import as_products
 from codegen.fake.shapes.spec import Spec, channels_last, contiguous
 from codegen.launch.levels import host_level
 
 CLONE, PERMUTE = torch.ops.aten.clone.default, torch.ops.aten.permute.default
 ROWS = {"memory_format": torch.contiguous_format}
-CONVOLUTIONS: dict[Any, tuple[int, ...]] = {
-    FORWARD: (0,),
-    BACKWARD: (0, 1),
-}  # -> the positions of the images among the operands
+#: operator -> the positions of the images among its operands
+CONVOLUTIONS: dict[Any, tuple[int, ...]] = {FORWARD: (0,), BACKWARD: (0, 1)}
 
 #: members that are not left out where they alone are at a border
 FIXED = {*CONVOLUTIONS, SLICE, operator.getitem}
@@ -50,9 +49,10 @@ def lay_out(graphs: Sequence[fx.Graph], passed: Passed = (), fixed: Container[fx
         return
     regions = Regions(graphs, passed, fixed)
     chosen = regions.chosen()
-    if chosen:
-        for graph in graphs:
+    for graph in graphs:
+        if chosen:
             Relayout(graph, regions, chosen).apply()
+        as_products(graph, chosen)
 
 
 def has_gains() -> bool:

@@ -26,9 +26,8 @@ FORWARD, BACKWARD = aten.convolution.default, aten.convolution_backward.default
 COPY = 0.7  # to copy an element of an image into the other layout
 OF_WEIGHTS = 0.5  # the same for weights
 CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images
-BLOCK = (
-    16  # channels that a kernel of one pixel takes at once: with others it is slow, or even writes outside
-)
+#: channels that a kernel of one pixel takes at once: with others it is slow, or even writes outside
+BLOCK = 16
 
 
 @dataclass(frozen=True, slots=True)
