@@ -404,7 +404,7 @@ def test_another_capture_waits_for_what_the_first_one_has_cost(hook):
     run(hook, asked, f, 1)
     assert asked.names == ["f"]
     *_, paid = _capture.cold_runs(f.__code__)
-    assert paid >= 50_000_000
+    assert paid >= 49_000_000  # the clock of the hook is read once in a millisecond
     calls = 0
     while len(asked.names) == 1:
         _, runs, spent, *_ = _capture.cold_runs(f.__code__)
