@@ -93,7 +93,7 @@ def product(
         not same
         or len(first.shape) != rank
         or len(second.shape) != rank
-        or any(size == 0 or size > MAX_INT for size in sizes)
+        or any(size == 0 or size > MAX_INT for size in sizes)  # `max` would compare open numbers
     ):
         return None
     if not is_row_major(result):

@@ -89,7 +89,7 @@ def want() -> None:
     """A plan has products."""
     if not state.wanted:
         state.wanted = True
-        _meet()
+        _take_or_keep()
         if not state.tried:
             cost = COMPILATION if COMPILER in sys.modules else COMPILATION + IMPORT
             _capture.await_own_product(compile_it, cost, *LEAST)
@@ -123,10 +123,10 @@ def share(store: Store, version: str) -> None:
     """The store that has the function, or is to have it. A plan with products may be read later."""
     if state.place is None:
         state.place = store, version
-        _meet()
+        _take_or_keep()
 
 
-def _meet() -> None:
+def _take_or_keep() -> None:
     """Take the object file that an earlier process has kept. Without one, keep that of this process."""
     if not state.wanted or state.place is None:
         return

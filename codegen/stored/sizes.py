@@ -72,7 +72,7 @@ class KeptSizes:
         self.refused: list[Key] = []
         self._put = put
         self._stored: Any = None
-        self._planned_for: dict[int, Key] = {}  # by the id of a template
+        self._planned_for: dict[int, Key] = {}  # by the id of a living template
         for key in keys[-PLANNED_AGAIN:]:
             self._plan(key, lambda template: None)
 
@@ -98,7 +98,8 @@ class KeptSizes:
             self.refused = [*self.refused, key][-REFUSED:]
         elif self._made() != before:
             self.keys = [*self.keys, key][-TEMPLATES:]
-            self._planned_for |= dict.fromkeys(set(self._made()).difference(before), key)
+        # also where a part has a plan, and another one has none
+        self._planned_for = {template: self._planned_for.get(template, key) for template in self._made()}
         return made
 
     def planned_for(self, template: Any) -> Key:

@@ -463,9 +463,8 @@ static PyMethodDef functions[] = {
      "cold_runs(code) -> (kind, runs, ns, units, ns paid for captures) under a Patience, since the last "
      "entry."},
     {"spent_earlier", (PyCFunction)(void (*)(void))spent_earlier, METH_FASTCALL,
-     "spent_earlier(code, ns, most): Python has spent so much in it in earlier processes, and in one of "
-     "them, "
-     "without a capture."},
+     "spent_earlier(code, ns, most): Python has spent so much in it in earlier processes without a capture, "
+     "and so much in one of them."},
     {"count_anew", count_anew, METH_O,
      "count_anew(code): what Python has spent in it so far counts for nothing."},
     {"leave_code", leave_code, METH_O,

@@ -277,9 +277,9 @@ static PyObject *fill_bernoulli(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"fill_bernoulli", fill_bernoulli, METH_VARARGS,
-     "fill_bernoulli(generator, frames, names, files, to, count, below, size, one): `count` elements of "
-     "`size` "
-     "bytes at the address `to`, as torch's bernoulli_ fills them. An element has the bits `one` where its "
+     "fill_bernoulli(generator, frames, names, files, to, count, below, size, one): `count` elements, of "
+     "`size` bytes each, at the address `to`, as torch's bernoulli_ fills them. An element has the bits "
+     "`one` where its "
      "number, of 53 bits, is smaller than `below`, else it is 0. False, and nothing is drawn: the generator "
      "has a state that torch does not leave behind, or one of the threads of `frames()` is in no function of "
      "these names, in files that begin so."},

@@ -3,8 +3,8 @@
  * In:  the gates of one step, as structs of cells.h.
  * Out: states, or gradients. Sigmoid and tanh are right to a few units in the last place.
  *
- * cells_of.h has the text. It is compiled for each type of elements and each width of vectors; the processor
- * decides which of them runs.
+ * cells_of.h has the text. It is compiled for each type of elements, and for each width of vectors
+ * (cells_in_widths.h); the processor decides which of them runs.
  */
 #include "recurrent/cells.h"
 
@@ -18,9 +18,8 @@
 
 /* Numbers of the two types: the text is in polynomials.py of codegen/llvm, where the coefficients are from.
  *
- * LESSER and GREATER give the second operand where one of the two is NaN.
  * ROUNDING: adding it rounds to an integer, which is then in the low bits. LN2_HIGH has few bits: its product
- * with an exponent is exact. */
+ * with an exponent is exact. PACKED: how instructions name the type. */
 
 #define REAL float
 #define BITS int32_t
@@ -34,31 +33,8 @@ static const float EXP_float[] = {0.001382130547426641f, 0.008368668146431446f, 
                                   0.1666652113199234f, 0.4999999403953552f};
 #define POLYNOMIAL EXP_float
 
-#define BYTES 16
-#define TARGET
-#define SUFFIX float_16
-#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-#define LESSER(a, b) where((a) < (b), a, b)
-#define GREATER(a, b) where((a) > (b), a, b)
-#include "recurrent/cells_of.h"
-
-#if defined(__x86_64__)
-#define BYTES 32
-#define TARGET __attribute__((target("avx2,fma")))
-#define SUFFIX float_32
-#define MULTIPLY_ADD _mm256_fmadd_ps
-#define LESSER _mm256_min_ps
-#define GREATER _mm256_max_ps
-#include "recurrent/cells_of.h"
-
-#define BYTES 64
-#define TARGET __attribute__((target("avx512f,avx512dq")))
-#define SUFFIX float_64
-#define MULTIPLY_ADD _mm512_fmadd_ps
-#define LESSER _mm512_min_ps
-#define GREATER _mm512_max_ps
-#include "recurrent/cells_of.h"
-#endif
+#define PACKED ps
+#include "recurrent/cells_in_widths.h"
 
 #undef REAL
 #undef BITS
@@ -69,6 +45,7 @@ static const float EXP_float[] = {0.001382130547426641f, 0.008368668146431446f, 
 #undef LN2_LOW
 #undef LARGEST
 #undef POLYNOMIAL
+#undef PACKED
 
 #define REAL double
 #define BITS int64_t
@@ -84,31 +61,8 @@ static const double EXP_double[] = {2.5100375832483178e-08, 2.7620075879881866e-
                                     0.5000000000000001};
 #define POLYNOMIAL EXP_double
 
-#define BYTES 16
-#define TARGET
-#define SUFFIX double_16
-#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-#define LESSER(a, b) where((a) < (b), a, b)
-#define GREATER(a, b) where((a) > (b), a, b)
-#include "recurrent/cells_of.h"
-
-#if defined(__x86_64__)
-#define BYTES 32
-#define TARGET __attribute__((target("avx2,fma")))
-#define SUFFIX double_32
-#define MULTIPLY_ADD _mm256_fmadd_pd
-#define LESSER _mm256_min_pd
-#define GREATER _mm256_max_pd
-#include "recurrent/cells_of.h"
-
-#define BYTES 64
-#define TARGET __attribute__((target("avx512f,avx512dq")))
-#define SUFFIX double_64
-#define MULTIPLY_ADD _mm512_fmadd_pd
-#define LESSER _mm512_min_pd
-#define GREATER _mm512_max_pd
-#include "recurrent/cells_of.h"
-#endif
+#define PACKED pd
+#include "recurrent/cells_in_widths.h"
 
 static int widest = 64;
 

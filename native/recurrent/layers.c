@@ -196,8 +196,10 @@ static PyObject *run_layer(PyObject *args, int count, int parts,
     if (memory == NULL) {
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS steps(&layer, matrices, memory);
-    Py_END_ALLOW_THREADS PyMem_RawFree(memory);
+    Py_BEGIN_ALLOW_THREADS;
+    steps(&layer, matrices, memory);
+    Py_END_ALLOW_THREADS;
+    PyMem_RawFree(memory);
     Py_RETURN_NONE;
 }
 
@@ -239,9 +241,8 @@ static PyMethodDef functions[] = {
      "rnn_forward((is_double, reverse, relu, steps, batch, width), (gates, first, weight, states)): relu, or "
      "else tanh."},
     {"rnn_backward", rnn_backward, METH_VARARGS,
-     "rnn_backward(sizes, (grads, states, weight, of_gates, of_first)): writes the gradients of the gates "
-     "and "
-     "of the first state."},
+     "rnn_backward(sizes, (grads, states, weight, of_gates, of_first)): writes the gradients of the gates, "
+     "and of the first state."},
     {"limit_cells", limit_cells, METH_O,
      "limit_cells(bytes): the cells use vectors of at most so many bytes, for tests. Returns the limit "
      "before."},

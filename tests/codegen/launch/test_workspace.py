@@ -64,8 +64,8 @@ def test_for_all_sizes_of_a_plan(seed: int) -> None:
     state = choices.getstate()
     offsets, total = places(bytes_of(choices, lives, *recorder.inputs), lives)
     assert not recorder.conditions  # so the plan serves all sizes
-    for _ in range(20):
-        n, m = random.Random(seed + _).sample(range(1, 400), 2)
+    for turn in range(20):
+        n, m = random.Random(seed + turn).sample(range(1, 400), 2)
         choices.setstate(state)
         needed = bytes_of(choices, lives, n, m)
         values = {name: value_of(recorder, offset, n, m) for name, offset in offsets.items()}

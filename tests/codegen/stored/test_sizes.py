@@ -15,6 +15,7 @@ import capture
 from cache.store import KernelStore
 from capture.backends.sized_graph import SizedGraph
 from capture.report.config import config
+from codegen.dynamic.symbolic_graph import SymbolicGraph
 from codegen.launch import kernel_versions
 from codegen.stored import sizes as stored_sizes
 from codegen.stored.compile_graph import compile_graph, compile_sizes, restore
@@ -103,6 +104,27 @@ def weights() -> Any:
 
 
 W = weights()
+
+
+def test_a_backward_without_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For these sizes the graph is compiled alone. The forward keeps its plan, and so does the store."""
+    plan, asked = SymbolicGraph.plan, []
+
+    def plan_but_the_second(self: SymbolicGraph, ints: Any) -> Any:
+        asked.append(self)
+        return None if len(asked) == 2 else plan(self, ints)
+
+    monkeypatch.setattr(SymbolicGraph, "plan", plan_but_the_second)
+    function, make, parameters = TRAINING["linear"]
+    for _ in range(2):
+        fast = as_in_a_process(function, tmp_path, [])
+        for size in SIZES:
+            args = make(size)
+            found, expected = (
+                test_symbolic_training.gradients(f, args, parameters) for f in (fast, function)
+            )
+            test_symbolic_training.check(found, expected)
+    assert asked[0] is not asked[1] and len(asked) > 2
 
 
 def test_sizes_that_no_template_serves(tmp_path: Path) -> None:
