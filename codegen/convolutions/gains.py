@@ -52,9 +52,9 @@ def call_of(node: fx.Node) -> Call:
     return Call(image, weight, gradient.meta["val"], transposed, stride, groups, sum(mask[:2]))
 
 
-def is_plain(value: Any) -> bool:
-    """Four dims of known sizes, none of them 0."""
-    if not isinstance(value, torch.Tensor) or value.dim() != 4:
+def is_plain(value: Any, dims: tuple[int, ...] = (4,)) -> bool:
+    """So many dims of known sizes, none of them 0."""
+    if not isinstance(value, torch.Tensor) or value.dim() not in dims:
         return False
     return all(type(size) is int and size > 0 for size in value.shape)
 
@@ -67,7 +67,7 @@ def results_of(node: fx.Node) -> list[torch.Tensor]:
     """The results that have a layout."""
     value = node.meta["val"]
     found = value if isinstance(value, tuple) else (value,)
-    return [item for item in found if item is not None and item.dim() == 4]
+    return [item for item in found if item is not None and item.dim() > 1]
 
 
 def gain_of(node: fx.Node) -> float | None:

@@ -5,6 +5,7 @@ Out: the same graph, with products in the place of such convolutions, and of the
      faster.
 
     convolution(f32[N, C, H, W], w)   ->   bmm(w, x as N matrices of C x HW)      row-major images
+    convolution(f32[N, C, L], w)      ->   bmm(w, x)                              sequences are such images
                                            mm(x as NHW rows of C, w.t())           channels-last images
 
 BLAS, and the products that are generated here, start faster than oneDNN, and they need no copies: up to twice
@@ -16,6 +17,7 @@ small.
 from __future__ import annotations
 
 from collections.abc import Container
+from math import prod
 from typing import Any
 
 import torch
@@ -25,6 +27,7 @@ from codegen.convolutions.gains import BACKWARD, FORWARD, Call, call_of, is_plai
 from codegen.fake.dispatch import run_rule
 
 aten = torch.ops.aten
+DIMS = (3, 4, 5)
 FEW_PIXELS = 64
 MUCH_WORK = 1e8  # operations
 
@@ -42,11 +45,11 @@ def as_products(graph: fx.Graph, turned: Container[fx.Node]) -> None:
 
 def is_one_pixel(node: fx.Node, call: Call) -> bool:
     tensors = (call.image.meta["val"], call.weight.meta["val"], call.result)
-    if not all(is_plain(value) and value.dtype is torch.float32 for value in tensors):
+    if not all(is_plain(value, DIMS) and value.dtype is torch.float32 for value in tensors):
         return False
     padding: Any = node.args[4 if node.target is FORWARD else 5]
     steps = (*call.stride, *(pad + 1 for pad in padding))
-    is_small = tuple(call.weight.meta["val"].shape[2:]) == (1, 1) and set(steps) == {1}
+    is_small = set(call.weight.meta["val"].shape[2:]) == set(steps) == {1}
     return is_small and not call.transposed and call.groups == 1 and is_row_major(call.weight.meta["val"])
 
 
@@ -58,7 +61,7 @@ class Products:
         self.call = call
         self.batch, self.inner, *self.pixels = call.image.meta["val"].shape
         self.outer = call.weight.meta["val"].shape[0]
-        self.area = self.pixels[0] * self.pixels[1]
+        self.area = prod(self.pixels)
 
     def are_faster(self) -> bool:
         raise NotImplementedError
@@ -88,7 +91,7 @@ class Products:
             result = self.forward(arguments[0], weight)
             if arguments[2] is None:
                 return [result]
-            bias = self.make(aten.view.default, arguments[2], [self.outer, 1, 1])
+            bias = self.make(aten.view.default, arguments[2], [self.outer, *(1 for _ in self.pixels)])
             return [self.make(aten.add.Tensor, result, bias)]
         gradient, image, *_, wanted = arguments
         results: list[Any] = [None, None, None]
@@ -98,7 +101,8 @@ class Products:
             shape = list(self.call.weight.meta["val"].shape)
             results[1] = self.make(aten.view.default, self.of_weights(gradient, image), shape)
         if wanted[2]:
-            results[2] = self.make(aten.sum.dim_IntList, gradient, [0, 2, 3])
+            around = [0, *range(2, 2 + len(self.pixels))]
+            results[2] = self.make(aten.sum.dim_IntList, gradient, around)
         return results
 
     def make(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:

@@ -59,6 +59,12 @@ def test_as_in_eager_with_channels_last_images(always: list[int]) -> None:  # no
     assert max(always) > 5
 
 
+@pytest.mark.parametrize("shape", [(4, 3, 70), (1, 3, 5), (3, 3, 2, 5, 7), (1, 3, 2, 3, 1), (0, 3, 70)])
+def test_sequences_and_volumes(shape: tuple[int, ...]) -> None:
+    layer, norm = (nn.Conv1d, nn.Identity()) if len(shape) == 3 else (nn.Conv3d, nn.BatchNorm3d(16))
+    compare(tail(layer(3, 16, 1), norm, nn.Tanh(), layer(16, 4, 1, bias=False)), torch.randn(shape))
+
+
 @pytest.mark.parametrize("strided", [False, True])
 def test_other_strides(strided: bool) -> None:
     """Of the image, and of the gradient that comes in."""
@@ -85,6 +91,11 @@ def calls(layer: nn.Module, *shape: int) -> list[str]:
     [
         (nn.Conv2d(16, 32, 1), (4, 16, 12, 12), True),
         (nn.Conv2d(16, 32, 1), (1, 16, 3, 3), True),
+        (nn.Conv1d(16, 32, 1), (4, 16, 100), True),
+        (nn.Conv3d(16, 32, 1), (4, 16, 4, 5, 6), True),
+        (nn.Conv1d(128, 64, 1), (4, 128, 16), False),  # few pixels
+        (nn.Conv1d(16, 32, 1, padding=1), (4, 16, 100), False),
+        (nn.Conv1d(16, 32, 3), (4, 16, 100), False),
         (nn.Conv2d(128, 64, 1), (4, 128, 4, 4), False),  # few pixels
         (nn.Conv2d(16, 32, 1, stride=2), (4, 16, 12, 12), False),
         (nn.Conv2d(16, 32, 1, padding=1), (4, 16, 12, 12), False),
