@@ -9,6 +9,7 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # mkdocs prints an advertisement of a successor without the variable
 SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
+C_SOURCES := $(NATIVE) $(wildcard scripts/*.c)
 MACHINES := qemu-user nodejs gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf \
 	libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
 export OMP_NUM_THREADS ?= 1
@@ -34,7 +35,8 @@ test-all: $(STAMP)
 opinfo: $(STAMP)
 	$(BIN)/python scripts/opinfo.py --processes 2
 
-# The tests of the extension under the address and undefined-behaviour sanitizers of gcc.
+# The tests of the extension under the address and undefined-behaviour sanitizers of gcc; kernels and programs
+# with guarded memory.
 sanitize: $(STAMP)
 	$(BIN)/python scripts/sanitize.py
 
@@ -45,7 +47,7 @@ other-machines:
 		$(MACHINES) > /dev/null
 
 lint: $(STAMP)
-	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -61,7 +63,7 @@ contents: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(NATIVE)
+	$(BIN)/clang-format -i $(C_SOURCES)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

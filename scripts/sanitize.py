@@ -1,7 +1,7 @@
-"""Runs tests of the extension under the address and undefined-behaviour sanitizers.
+"""Runs tests of the extension under gcc's sanitizers, and kernels and programs with guarded memory.
 
-In:  arguments for pytest; without any, `tests/native` and `tests/guards`.
-Out: the exit status of pytest. What the sanitizers report is printed, and is a failure.
+In:  arguments for pytest; without any, `tests/native` and `tests/guards`, and then what `GUARDED` lists.
+Out: an exit status. What the sanitizers report is printed, and is a failure.
 
     make sanitize                                        # or
     .venv/bin/python scripts/sanitize.py tests/native/test_entries.py -x
@@ -9,6 +9,8 @@ Out: the exit status of pytest. What the sanitizers report is printed, and is a 
 The sources are copied to build/sanitize, and the extension is built there. The one of other tests stays.
 CPython and torch are not instrumented. But their allocations go through the sanitizer too, so a write behind
 an object, a use after a free and a free by the wrong function are found wherever our code is one side of it.
+Kernels are not instrumented either. They run with guarded memory (guarded_memory.py): tests of kernels, and
+whole programs, each buffer of a graph in a block of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +28,16 @@ REPORTS = COPY / "reports"
 FOLDERS = ("cache", "capture", "codegen", "guards", "native", "scripts", "tests", "docs")
 FILES = ("pyproject.toml", "setup.py", "README.md", "capture_records.py")
 TESTS = ["tests/native", "tests/guards"]
+
+#: kernels of odd sizes and strides, and whole programs: what runs in two minutes
+KERNELS = ["llvm/dense", "lower/test_reduction.py", "kernel/test_recurrent.py", "launch/test_own_product.py"]
+PROGRAMS = ("yolo", "translation", "unet")
+SCRIPT = "scripts/guarded_memory.py"
+PYTEST = ["pytest", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+GUARDED = [
+    [*PYTEST, *(f"tests/codegen/{name}" for name in KERNELS)],
+    *(["benchmarks.programs.child", name, "enable", "4"] for name in PROGRAMS),
+]
 
 ASAN = {
     "alloc_dealloc_mismatch": 1,  # malloc, then operator delete
@@ -75,17 +88,37 @@ def environment() -> dict[str, str]:
     }
 
 
-def main(arguments: list[str]) -> int:
+def sanitized(arguments: list[str]) -> int:
     copy_sources()
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(build, cwd=COPY, env={**os.environ, "CAPTURE_SANITIZE": "1"}, check=True)
-    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(arguments or TESTS)]
+    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     status = subprocess.run(tests, cwd=COPY, env=environment()).returncode
     found = [(path, path.read_text()) for path in sorted(REPORTS.iterdir())]
     found = [(path, text) for path, text in found if "ERROR" in text or "runtime error" in text]
     for path, text in found:
         print(f"\n--- {path}\n{text}")
     return status or bool(found)
+
+
+def guarded() -> int:
+    """How many of the programs have failed."""
+    options = ["--alignment", "1", "--separate", "--least", "512"]
+    failed = 0
+    for program in GUARDED:
+        with tempfile.TemporaryDirectory() as store:
+            settings = {**os.environ, "CAPTURE_WHEN": "first", "CAPTURE_CACHE_DIR": store}
+            done = subprocess.run([sys.executable, SCRIPT, *options, *program], cwd=ROOT, env=settings)
+        if done.returncode:
+            print(f"\n--- with guarded memory, {' '.join(program)} has failed")
+            failed += 1
+    return failed
+
+
+def main(arguments: list[str]) -> int:
+    if arguments:
+        return sanitized(arguments)
+    return sanitized(TESTS) or guarded()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ SCALAR_TYPES: dict[torch.dtype, int] = {
 
 SIZES = (Const, Sym, Binary)
 
+SEPARATE = False  # tests set it: then each buffer is a tensor, so that a guarding allocator sees its ends
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -243,6 +245,9 @@ class Planner:
             if self.is_call(position):
                 self.tensors.update((*reads_of(step), *made_by(step)))
         plain = self.made_by_pointer()
+        if SEPARATE:
+            self.tensors |= plain
+            plain.clear()
         for step in reversed(self.program.steps):
             if not isinstance(step, ViewStep) or step.output not in self.tensors:
                 continue

@@ -6,8 +6,11 @@ import random
 from typing import Any
 
 import pytest
+import torch
 
+from codegen.compile_fx import compile_fx
 from codegen.kernel.open_numbers import NumberRecorder, OpenNumber, closed, maximum
+from codegen.launch import plan
 from codegen.launch.workspace import ALIGNMENT, places
 
 STEPS = 12
@@ -78,3 +81,17 @@ def test_places_are_used_again() -> None:
     [n] = NumberRecorder([64]).inputs
     offsets, total = places({name: maximum(size, n) for name, size in needed.items()}, lives)
     assert closed(total) == 192 and closed(offsets["a"]) == closed(offsets["c"]) == 0
+
+
+def of_several_buffers(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.mm(torch.mm(x, w).relu(), w).view(-1).cumsum(0)
+
+
+def test_buffers_in_blocks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [torch.randn(16, 16), torch.randn(16, 16)]
+    graph = torch.fx.symbolic_trace(of_several_buffers)
+    shared: Any = compile_fx(graph, inputs)
+    monkeypatch.setattr(plan, "SEPARATE", True)
+    separate: Any = compile_fx(graph, inputs)
+    assert shared.workspace_size > 0 and separate.workspace_size == 0
+    torch.testing.assert_close(separate(*inputs), shared(*inputs), rtol=0, atol=0)
