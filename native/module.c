@@ -19,6 +19,7 @@ static int init_parts(PyObject *module)
         {"compiled_graph", init_compiled_graph},
         {"plan_template", init_plan_template},
         {"own_product", init_own_product},
+        {"narrow_product", init_narrow_product},
         {"set_clone", init_set_clone},
         {"class_relatives", init_class_relatives},
         {"sized_graph", init_sized_graph},

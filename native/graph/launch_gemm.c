@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "graph/matrix_product.h"
+#include "graph/narrow_product.h"
 #include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "tensors/tensor_access.h"
@@ -70,7 +71,7 @@ typedef struct {
 /* Whether the product has the form of a generated one; if so, its sizes and strides. */
 static bool own_product_of(const Gemm *gemm, OwnProduct *product)
 {
-    bool plain = as_double(gemm->beta) == 0, biased = gemm->bias >= 0 && gemm->bias_column == 1;
+    bool plain = as_double(gemm->beta) == 0, biased = gemm->bias >= 0 && as_double(gemm->beta) == 1;
     *product = (OwnProduct){
         .rows = gemm->n,
         .columns = gemm->m,
@@ -84,7 +85,7 @@ static bool own_product_of(const Gemm *gemm, OwnProduct *product)
     };
     return gemm->dtype == DTYPE_FLOAT32 && as_double(gemm->alpha) == 1
            && gemm->k > 1 /* of one factor each, BLAS keeps the sign of a zero */
-           && (plain || (biased && as_double(gemm->beta) == 1));
+           && (plain || biased);
 }
 
 /* The bias, in each row of the output. */
@@ -124,12 +125,31 @@ static void product_by_blas(const Operands *operands, int64_t i)
     }
 }
 
+/* The products [begin, end) of the batch. */
+static void narrow_products(const Operands *operands, const OwnProduct *product, int64_t begin, int64_t end)
+{
+    const Gemm *gemm = operands->gemm;
+    if (operands->bias != NULL) {
+        spread_bias(gemm, operands->c, operands->bias);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        narrow_product_run(product, operands->bias != NULL, (float *)operands->c + i * gemm->step_c,
+                           (float *)operands->b + i * gemm->step_b, (float *)operands->a + i * gemm->step_a);
+    }
+}
+
 static int32_t products(const void *data, int64_t begin, int64_t end)
 {
     const Operands *operands = data;
     const Gemm *gemm = operands->gemm;
     OwnProduct product;
-    bool by_blas = !own_product_of(gemm, &product) || !parallel_is_alone() || !own_product_ready(&product);
+    bool is_own = own_product_of(gemm, &product);
+    if (is_own && narrow_product_takes(&product)) {
+        narrow_products(operands, &product, begin, end);
+        return 0;
+    }
+    bool by_blas = !is_own || (gemm->bias >= 0 && gemm->bias_column != 1) || !parallel_is_alone()
+                   || !own_product_ready(&product);
     for (int64_t i = begin; i < end; i++) {
         if (by_blas) {
             product_by_blas(operands, i);
