@@ -17,7 +17,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from codegen.kernel.index_algebra import Index, Poly, minus, plus, terms_of, times
+from codegen.kernel.index_algebra import Index, Poly, exact_quotient, minus, plus, terms_of, times
 
 ZERO = sympy.Integer(0)
 #: comparison -> whether it holds for a difference that is at least, or at most, the given number
@@ -66,18 +66,15 @@ class Facts:
 
     def quotient(self, left: Any, right: Any) -> Any:
         """`left // right` as an expression of sympy where nothing is left over and `right` is never 0."""
-        divisor = self.polynomial(right)
-        if len(terms_of(divisor)) != 1 or self.decide("ne", right, ZERO) is not True:
+        if self.decide("ne", right, ZERO) is not True:
             return None
-        ((atoms, factor),) = terms_of(divisor).items()
-        parts = []
-        for monomial, coefficient in terms_of(self.polynomial(left)).items():
-            rest = list(monomial)
-            if coefficient % factor or any(rest.count(atom) < atoms.count(atom) for atom in atoms):
-                return None
-            for atom in atoms:
-                rest.remove(atom)
-            parts.append(sympy.Mul(coefficient // factor, *(self._atoms[atom] for atom in rest)))
+        found = exact_quotient(self.polynomial(left), self.polynomial(right))
+        if found is None:
+            return None
+        parts = (
+            sympy.Mul(coefficient, *(self._atoms[atom] for atom in monomial))
+            for monomial, coefficient in terms_of(found).items()
+        )
         return sympy.Add(*parts)
 
     def polynomial(self, expression: Any) -> Index:

@@ -415,11 +415,23 @@ def _atom(operator: str, numerator: Index, divisor: Index) -> Index:
 
 
 def exact_quotient(index: Index, divisor: Index) -> Index | None:
-    """q where each term of `index` is a multiple: index = q * divisor. Else None."""
+    """The polynomial q with index = q * divisor. None where there is none, or it is 0."""
     if divisor == 0 or divisions_of(index) or divisions_of(divisor):
         return None
-    quotient, rest = _split_multiples(index, divisor)
-    return quotient if rest == 0 and quotient != 0 else None
+    lead = max(terms_of(divisor), key=_by_degree)
+    quotient: Index = 0
+    while terms := terms_of(index):
+        first = max(terms, key=_by_degree)
+        part, rest = _split_multiples(_make({first: terms[first]}), _make({lead: terms_of(divisor)[lead]}))
+        if rest != 0:
+            return None
+        quotient, index = plus(quotient, part), minus(index, times(part, divisor))
+    return quotient if quotient != 0 else None
+
+
+def _by_degree(monomial: Monomial) -> tuple[int, Monomial]:
+    """An order that products keep: the leading term of a product is that of the leading terms."""
+    return len(monomial), monomial
 
 
 def _split_multiples(index: Index, divisor: Index) -> tuple[Index, Index]:

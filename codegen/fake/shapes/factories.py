@@ -101,14 +101,6 @@ def in_place(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0]
 
 
-@shape_rule("copy_")
-def copy_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    target, source = tuple(args[0].shape), tuple(args[1].shape)
-    missing = len(target) - len(source)
-    fits = missing >= 0 and all(size in (1, target[missing + i]) for i, size in enumerate(source))
-    return args[0] if fits else NotImplemented
-
-
 @shape_rule("bernoulli")
 def bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)

@@ -282,20 +282,19 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @shape_rule(
-    "multi_margin_loss", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril",
-    "triu", "fill.Scalar", "copy", "repeat", "flip", "roll", "scatter.src", "scatter.value", "scatter_add",
-    "index_add", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar", "masked_fill.Tensor",
-    "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_",
-    "index_put_", "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar",
-    "index_fill_.int_Tensor", "elu", "upsample_nearest2d", "upsample_bilinear2d", "pixel_unshuffle", "addbmm",
-    "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d",
-    "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d", "max_unpool2d", "max_unpool3d",
-    "channel_shuffle", "native_channel_shuffle", "avg_pool3d_backward", "_adaptive_avg_pool3d_backward",
-    "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im", "diag_embed", "frexp.Tensor",
-    "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
-    "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d",
-    "replication_pad3d_backward", "angle", "im2col", "upsample_nearest2d_backward",
-    "upsample_bilinear2d_backward",
+    "multi_margin_loss", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "repeat",
+    "flip", "roll", "scatter.src", "scatter.value", "scatter_add", "index_add", "sort", "topk",
+    "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "scatter_.src", "scatter_.value",
+    "scatter_add_", "index_put_", "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor",
+    "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d", "upsample_bilinear2d",
+    "pixel_unshuffle", "addbmm", "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d",
+    "_adaptive_avg_pool3d", "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d",
+    "max_unpool2d", "max_unpool3d", "channel_shuffle", "native_channel_shuffle", "avg_pool3d_backward",
+    "_adaptive_avg_pool3d_backward", "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im",
+    "diag_embed", "frexp.Tensor", "_cdist_backward", "ldexp.Tensor", "batch_norm_backward",
+    "_native_batch_norm_legit.no_stats", "reflection_pad2d_backward", "reflection_pad3d",
+    "reflection_pad3d_backward", "replication_pad3d", "replication_pad3d_backward", "angle", "im2col",
+    "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Has no rule: the operator runs on zeros. All of these operators accept zeros."""

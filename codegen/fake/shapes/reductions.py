@@ -100,6 +100,11 @@ def truth(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if args[0].dtype is torch.uint8 else reduction(args, kwargs, torch.bool)
 
 
+@shape_rule("_is_all_true", "_is_any_true")
+def full_truth(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return contiguous((), torch.bool) if args[0].dtype is torch.bool else NotImplemented
+
+
 @shape_rule("var.correction", "std.correction")
 def variance(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not args[0].dtype.is_floating_point:

@@ -72,6 +72,21 @@ def logits(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor) -> list[Any]:
     return [*plain, loss(x, y, weight, reduction="none"), loss(x, y, pos_weight=weight)]
 
 
+def changed_copies(x: torch.Tensor, row: torch.Tensor) -> list[Any]:
+    return [
+        aten.select_scatter(x, x.select(1, 0), 1, -1),
+        aten.slice_scatter(x, x[:, :2], 1, 0, 2),
+        aten.slice_scatter(x, x[:, -1:], -x.dim() + 1, -1),
+        aten.slice_scatter(x, x[:, ::2], 1, 0, 9, 2),
+        aten.copy(x, row),
+        aten.copy(x, x.double()),
+        x.masked_fill(row > 0, 1),
+        row.masked_fill(x > 0, float("inf")),
+        row.masked_fill(x[0, 0, 0:1] > 0, True) if x.numel() else row,
+        x.clone().masked_fill_(row > 0, 2.5),
+    ]
+
+
 Case = tuple[Callable[..., Any], list[Any]]
 SAME: dict[str, Case] = {
     "attention": (attend, of_shapes((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8))),
@@ -120,6 +135,19 @@ SAME: dict[str, Case] = {
         lambda x, y, b: [aten.addmv(b, x, y), aten.addmv(b[:1], x, y), aten.addmv(b[0], x, y, alpha=2)],
         of_shapes((2, 3), (3,), (2,)),
     ),
+    **{
+        f"changed copies of {name}": (changed_copies, [tensor, torch.ones(tensor.shape[-1])])
+        for name, tensor in {
+            "rows": torch.ones(2, 3, 4),
+            "rows of one": torch.ones(1, 3, 4).as_strided((1, 3, 4), (7, 4, 1)),
+            "columns": inside_out(2, 3, 4),
+            "pixels": torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last),
+            "a part": torch.ones(2, 3, 8)[:, :, ::2],
+            "repeated rows": torch.ones(1, 3, 1).expand(2, 3, 4),
+            "no rows": torch.ones(0, 3, 4),
+        }.items()
+    },
+    "truth": (lambda x: [aten._is_all_true(x > 0), aten._is_any_true(x[:0] > 0)], of_shapes((2, 3))),
     "random integers": (lambda: [torch.randint(5, (2, 3)), torch.randint(1, 5, (), dtype=torch.int32)], []),
     "draws": (lambda x: [torch.multinomial(x, 2), torch.multinomial(x[0], 9, True)], of_shapes((2, 3))),
 }
@@ -148,6 +176,14 @@ REFUSED: dict[str, Case] = {
     "weights of another size": (group_norm, of_shapes((2, 6, 4), (4,))),
     "lists that do not fit": (lambda x, y: torch._foreach_add([x], [y]), of_shapes((2, 3), (4,))),
     "lists of two lengths": (lambda x: torch._foreach_add([x], [x, x]), of_shapes((2, 3))),
+    "a part of another shape": (lambda x, y: aten.select_scatter(x, y, 0, 0), of_shapes((2, 3), (2,))),
+    "a part behind the end": (lambda x, y: aten.select_scatter(x, y, 0, 2), of_shapes((2, 3), (3,))),
+    "a slice of another length": (lambda x, y: aten.slice_scatter(x, y, 0, 1), of_shapes((2, 3), (2, 3))),
+    "a copy of another shape": (lambda x, y: aten.copy(x, y), of_shapes((2, 3), (4,))),
+    "a mask of another shape": (lambda x, y: x.masked_fill(y > 0, 1), of_shapes((2, 3), (4,))),
+    "a mask of floats": (lambda x, y: x.masked_fill(y, 1), of_shapes((2, 3), (3,))),
+    "a mask with more rows": (lambda x, y: x.masked_fill_(y > 0, 1), of_shapes((2, 3), (4, 2, 3))),
+    "truth of floats": (lambda x: aten._is_all_true(x), of_shapes((2, 3))),
     "no integer to draw": (lambda: torch.randint(3, 3, (2,)), []),
 }
 

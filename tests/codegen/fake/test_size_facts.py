@@ -45,6 +45,24 @@ def test_facts(comparison, left, right, fact):
     assert decide(comparison, left, right) is fact
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "quotient"),
+    [
+        (96 * N + 96, 4 * N + 4, 24),
+        ((N + 1) * (M - 2) * 6, 2 * N + 2, 3 * M - 6),
+        (N**2 - M**2, N + M, N - M),
+        (N * M, M, N),
+        (N * M + 1, M, None),
+        (3 * N + 3, 2 * N + 2, None),
+        (N, N + M, None),
+        (N - 2, N - 2, None),  # which can be 0
+    ],
+)
+def test_quotients(left, right, quotient):
+    found = Facts(BOUNDS.__getitem__).quotient(*(sympy.expand(side) for side in (left, right)))
+    assert found == quotient if quotient is not None else found is None
+
+
 def test_facts_hold_for_each_size():
     rng = random.Random(0)
     terms = [sympy.Integer(1), N, M, N * M, N**2, FloorDiv(N, 2)]
