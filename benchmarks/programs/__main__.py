@@ -6,11 +6,12 @@ Out: the table, and medians and worst quarters over all programs.
 
 Times are processor seconds of one thread. An eager and a captured run take turns, step by step, on the same
 core; then again: the second captured run finds the store that the first one has filled. The settled step is
-the median of the second half. The noise is half of the difference between the ratios of odd and even steps,
-of the noisier pair. The warm-up is what the captured run spent more than its settled steps, compared with the
-same of the eager run; it includes everything before the first step, but for the modules that torch loads with
-the first optimizer. Break-even is the step at which the two runs have spent the same. The first step includes
-the setup of the program, as the eager one does that is taken off.
+the mean of the middle half of the steps in the second half of the run. (Where every other step is a long one,
+a median would be the longest short one or the shortest long one.) The noise is half of the difference between
+the ratios of odd and even steps, of the noisier pair. The warm-up is what the captured run spent more than
+its settled steps, compared with the same of the eager run; it includes everything before the first step, but
+for the modules that torch loads with the first optimizer. Break-even is the step at which the two runs have
+spent the same. The first step includes the setup of the program, as the eager one does that is taken off.
 
 Where results differ, another eager run shows whether that means anything: in each step it goes one rounding
 apart. Where two eager runs have parted, the results of a captured one are not compared.
@@ -44,6 +45,12 @@ LATER = 1.5  # errors grow by a factor in each step: those of a whole gradient p
 PROBE = 16  # steps that tell how long one is
 
 
+def middle_mean(numbers: Sequence[float]) -> float:
+    """The mean without the lowest and the highest quarter."""
+    quarter = len(numbers) // 4
+    return statistics.fmean(sorted(numbers)[quarter : len(numbers) - quarter])
+
+
 @dataclass
 class Run:
     """A run of one program: processor times at the start and behind each step, and what it gave."""
@@ -66,7 +73,7 @@ class Run:
 
     @property
     def settled(self) -> float:
-        return statistics.median(self.second_half)
+        return middle_mean(self.second_half)
 
     @property
     def beyond_settled(self) -> float:
@@ -89,8 +96,7 @@ class Result:
     @property
     def noise(self) -> float:
         odd, even = (
-            statistics.median(self.captured.second_half[start::2])
-            / statistics.median(self.eager.second_half[start::2])
+            middle_mean(self.captured.second_half[start::2]) / middle_mean(self.eager.second_half[start::2])
             for start in (0, 1)
         )
         return abs(odd - even) / 2
