@@ -26,6 +26,7 @@ from codegen.autograd.segments import (
 )
 from codegen.kernel.errors import UntraceableError
 from codegen.trace import autocast
+from codegen.trace.functionalise import UNSEEN
 from codegen.trace.nodes import is_effect
 from codegen.trace.trace import Trace
 
@@ -94,11 +95,11 @@ def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> S
     values = tangents_of(segment, slots, joint.results, recorder.mode)
     names = (f"tangent_{number}_{i}" for i in slots)
     tangents = [recorder.placeholder(name, value) for name, value in zip(names, values)]
-    recorder.steps = {}
+    recorder.steps, recorder.memories.in_backward = {}, True
     with recorder, autocast.switched(False):
         wanted = [*edges_to(segment.edges), *ends_behind_hooks(joint)]
         grads = run_autograd(edges_to(segment.slots[i] for i in slots), values, wanted)
-    steps, recorder.steps = recorder.steps, None
+    steps, recorder.steps, recorder.memories.in_backward = recorder.steps, None, False
     grads = grads[: len(segment.edges)]
     edges = [i for i, grad in enumerate(grads) if grad is not None]
     if not edges:
@@ -138,10 +139,9 @@ def check_unseen_writes(traced: Trace) -> None:
 
     Eager's backward refuses some of these graphs; the traced one would not notice.
     """
-    if traced.recorder.memories.written_as_data:
-        raise UntraceableError(
-            "a write through Tensor.data, which autograd does not see, among operations that it records"
-        )
+    memories = traced.recorder.memories
+    if any(tracked.memory.written_as_data and tracked.tensor.requires_grad for tracked in memories.written):
+        raise UntraceableError(UNSEEN)
     hidden = [
         tracked
         for tracked in traced.written

@@ -28,6 +28,7 @@ from codegen.kernel.errors import UntraceableError
 from codegen.trace.view_call import ViewCall
 
 aten = torch.ops.aten
+UNSEEN = "a write through Tensor.data, which autograd does not see, to a tensor that a gradient depends on"
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Memory:
     last_call: object = None  # the last call that wrote to it
     written_with_grad: bool = False  # in grad mode, so that autograd records the write
     written_without_grad: bool = False
+    written_as_data: bool = False  # through `x.data`
     maker: fx.Node | None = None  # the node of the module whose call made it
 
 
@@ -87,10 +89,12 @@ class Memories:
     written: list[Tracked] = field(default_factory=list)
     silent: bool = False  # the next writes do not raise the tensor's version in eager
     call: object = None  # all writes of one call count as one change
-    written_as_data: bool = False  # a write went through `x.data`
+    in_backward: bool = False  # autograd reads what it has saved
 
     def current(self, tracked: Tracked) -> fx.Node:
         """The node that holds the present contents of the tensor."""
+        if self.in_backward and tracked.memory.written_as_data:
+            raise UntraceableError(UNSEEN)
         if tracked.version != tracked.memory.version and tracked.parent is not None:
             tracked.node = self.replay(tracked, self.current(tracked.parent))
             tracked.version = tracked.memory.version
@@ -122,7 +126,7 @@ class Memories:
             grad_mode = torch.is_grad_enabled()
             tracked.memory.written_with_grad |= grad_mode
             tracked.memory.written_without_grad |= not grad_mode
-            self.written_as_data |= as_data
+            tracked.memory.written_as_data |= as_data
         else:
             parent = tracked.parent
             self.write(parent, self.scatter(parent, tracked.view, node), as_data)
