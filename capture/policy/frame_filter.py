@@ -43,6 +43,11 @@ TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
     for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")
 )
+#: Functions of other files of torch whose frames are captured: what transforms make of functions
+TORCH_FUNCTIONS_CAPTURED = frozenset(
+    (_TORCH + os.path.join("_functorch", "apis.py"), name)
+    for name in ("vmap.<locals>.wrapped", "grad.<locals>.wrapper", "grad_and_value.<locals>.wrapper")
+)
 # Functions in these folders that are left alone: they make modules and fill their parameters.
 TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
 #: files whose code behaves differently under a compiler: another fast path, no hooks after an exception
@@ -178,6 +183,8 @@ def _why_not_from_there(code: CodeType) -> str | None:
     if path.startswith(OUR_PACKAGES):
         return PART_OF_CAPTURE
     if path.startswith(_TORCH):
+        if (path, code.co_qualname) in TORCH_FUNCTIONS_CAPTURED:
+            return None
         captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
         return None if captured and not code.co_name.startswith(TORCH_NAMES_LEFT_ALONE) else "part of torch"
     if path.startswith(_STDLIB) and os.sep + "site-packages" + os.sep not in path:

@@ -156,8 +156,10 @@ CALLS = {
         <Buffer> <Variable> <_lazy_property_and_property> torch.nn.modules.transformer._detect_is_causal_mask
     """,
     "capture.variables.torch.transforms": """
-        torch.func.functionalize torch.func.grad torch.func.grad_and_value torch.func.hessian
-        torch.func.jacfwd torch.func.jacrev torch.func.jvp torch.func.vmap
+        torch._functorch.eager_transforms.doesnt_support_saved_tensors_hooks.<locals>.fn
+        torch._functorch.eager_transforms.grad_impl torch._functorch.vmap.vmap_impl torch.func.functionalize
+        torch.func.grad torch.func.grad_and_value torch.func.hessian torch.func.jacfwd torch.func.jacrev
+        torch.func.jvp torch.func.vmap
     """,
     "capture.variables.torch.wrappers": """
         <profile> _lru_cache_wrapper() torch._C._group_tensors_by_device_and_dtype

@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._functorch import eager_transforms
+from torch._functorch.vmap import vmap_impl
 
 from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.retry import Retry
+from capture.variables.containers.mapping import pairs_of
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.rules import BY_CODE, inner_code, rule
@@ -290,6 +292,41 @@ def call_made(
     made = TransformVariable(transform, function.closure_value(tx, "func"), [], options)
     return made.call(tx, args, kwargs)
 
+
+@rule(vmap_impl)
+def _vmap_impl(
+    tx: Interpreter,
+    func: Variable,
+    in_dims: Variable,
+    out_dims: Variable,
+    randomness: Variable,
+    chunk_size: Variable,
+    *args: Variable,
+    **kwargs: Variable,
+) -> Variable:
+    """In the frame of a function that `vmap` made."""
+    made = TransformVariable(torch.vmap, func, [in_dims, out_dims, randomness], {"chunk_size": chunk_size})
+    return made.call(tx, list(args), kwargs)
+
+
+def _make_impl_rule(impl: Any, transform: Any) -> None:
+    @rule(impl)
+    def call(
+        tx: Interpreter,
+        func: Variable,
+        argnums: Variable,
+        has_aux: Variable,
+        args: Variable,
+        kwargs: Variable,
+    ) -> Variable:
+        """In the frame of a function that `transform` made."""
+        made = TransformVariable(transform, func, [argnums, has_aux], {})
+        named = {key.as_constant(): value for key, value in pairs_of(tx, kwargs)}
+        return made.call(tx, args.iterate(tx).unpack(tx), named)
+
+
+_make_impl_rule(eager_transforms.grad_impl, torch.func.grad)
+_make_impl_rule(eager_transforms.grad_and_value_impl, torch.func.grad_and_value)
 
 for _transform, _name, _options in MAKERS:
     BY_CODE[inner_code(_transform, _name)] = functools.partial(call_made, _transform, _options)
