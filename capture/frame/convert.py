@@ -21,7 +21,14 @@ import torch
 import cache
 from capture.frame import stored_entries
 from capture.frame.expected_breaks import ExpectedBreaks
-from capture.frame.left_to_python import forget_frames, give_up, leave_alone, leave_disabled, leave_once
+from capture.frame.left_to_python import (
+    forget_frames,
+    give_up,
+    leave_alone,
+    leave_disabled,
+    leave_once,
+    leave_wrapper,
+)
 from capture.frame.recompiles import check_limit
 from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, patience, torch_compile_marks
@@ -75,12 +82,14 @@ class Converter:
             return None
         original = torch_compile_marks.disabled_original(frame.function)
         if original is not None:
-            return leave_disabled(frame.function, original)
+            return leave_disabled(frame, original, self.settings)
         if frame.code is FILLS_LAZY_MODULE:
             return stored_entries.UNHOOKED
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
-            if not torch_compile_marks.is_wrapper(frame.function):
+            if torch_compile_marks.is_wrapper(frame.function):
+                leave_wrapper(frame, self.settings)
+            else:
                 _capture.skip_code(frame.code)
             if patience.is_backward(frame.code) and patience.has_to_pay():
                 self._see_gradients(frame)

@@ -19,12 +19,18 @@ from capture.report import log, observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.config import config
 from capture.report.errors import InternalError
+from guards.guard_set import GuardSet
+from guards.kinds.identity import IdentityGuard
 from guards.program import encode
+from guards.sources import FunctionSource
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
     from capture.sizes.policy import Seen
 
+#: Wrappers with one code object that are known. Where a program makes a new one for each call, the callback
+#: sees them all.
+MOST_WRAPPERS = 64
 FIRST_STEP = "a first step: its gradients or the state of its optimizer do not exist yet"
 
 
@@ -63,17 +69,29 @@ def leave_once() -> Any:
     return stored_entries.UNHOOKED
 
 
-def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
-    """Leave the frame of a wrapper that torch.compiler.disable made.
-
-    All these wrappers share one code object, so it gets no mark.
-    """
-    if torch_compile_marks.disables_what_it_calls(wrapper):
+def leave_disabled(frame: Any, original: Any, settings: CaptureSettings) -> Any:
+    """Leave the frame of a wrapper that torch.compiler.disable made."""
+    callees_too = torch_compile_marks.disables_what_it_calls(frame.function)
+    leave_wrapper(frame, settings, callees_too)
+    if callees_too:
         return stored_entries.UNHOOKED
     own = getattr(original, "__func__", original)
     if isinstance(own, types.FunctionType):
         _capture.skip_code(own.__code__)
     return None
+
+
+def leave_wrapper(frame: Any, settings: CaptureSettings, callees_too: bool = False) -> None:
+    """Leave the frames of a wrapper of torch.compile to Python from now on.
+
+    Many wrappers share one code object. So it gets no mark, but an entry for each function.
+    """
+    if _capture.added_entries(frame.code) >= MOST_WRAPPERS:
+        return
+    guards = GuardSet([IdentityGuard.of(FunctionSource(), frame.function)])
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings.key, unhooked=callees_too)
+    entry.guard_set = guards
+    cache.install(frame.code, entry)
 
 
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:

@@ -216,7 +216,8 @@ void patience_note_units(CodeState *state)
 
 void patience_paid(CodeState *state, long long expected, long long paid)
 {
-    if (state->paid_ns == 0 && state->cold.kind != KIND_ASK && !(state->marks & CODE_RESUME)) {
+    const int was_estimated = state->cold.runs > 0; /* not what is asked about at once, and captures nothing */
+    if (state->paid_ns == 0 && was_estimated && !(state->marks & CODE_RESUME)) {
         experience.expected_ns += expected;
         experience.paid_ns += paid;
     }

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import operator
 
+import _capture
 import pytest
 import torch
 
 import capture
+from capture.frame import left_to_python
+from capture.frame.convert import Converter
+from capture.policy import torch_compile_marks
 from tests.capture.policy.test_frame_filter import Counting
 
 x = torch.arange(12.0).reshape(3, 4)
@@ -152,10 +156,35 @@ def test_wrappers_share_their_code_but_no_marks():
     assert graphs_of(torch.compiler.disable(outer)) == 2
 
 
+def test_the_callback_sees_each_wrapper_once(monkeypatch):
+    seen = []
+    converted = Converter.__call__
+    monkeypatch.setattr(Converter, "__call__", lambda self, f: seen.append(f.function) or converted(self, f))
+    disabled = [torch.compiler.disable(outer), torch.compiler.disable(inner, recursive=False)]
+    of_torch = torch.optim.SGD([torch.nn.Parameter(x.clone())]).zero_grad  # torch disables it
+    for settings in ({}, {"backend": "eager"}):
+        with capture.enable(**settings):
+            for _ in range(3):
+                assert [f(x).tolist() for f in disabled] == [outer(x).tolist(), inner(x).tolist()]
+                of_torch()
+    wrappers = [f for f in seen if torch_compile_marks.is_wrapper(f)]
+    assert wrappers.count(disabled[0]) == wrappers.count(disabled[1]) == 2  # once for each block
+    assert len(wrappers) == 6
+
+
+def test_wrappers_that_live_for_one_call(monkeypatch):
+    capture.reset()
+    monkeypatch.setattr(left_to_python, "MOST_WRAPPERS", 3)
+    with capture.enable():
+        for i in range(6):
+            assert torch.compiler.disable(lambda x, i=i: x + i)(x).tolist() == (x + i).tolist()
+    code = torch.compiler.disable(outer).__code__
+    assert _capture.added_entries(code) == 3 and not _capture.entries(code)
+
+
 def test_only_what_torch_compile_returns_for_others_is_asked_about_at_each_call():
     import torch._dynamo
 
-    from capture.policy.torch_compile_marks import is_wrapper
-
-    assert is_wrapper(torch.compiler.disable(outer))
-    assert not is_wrapper(torch._dynamo.graph_break) and not is_wrapper(outer)
+    assert torch_compile_marks.is_wrapper(torch.compiler.disable(outer))
+    assert not torch_compile_marks.is_wrapper(torch._dynamo.graph_break)
+    assert not torch_compile_marks.is_wrapper(outer)
