@@ -157,6 +157,7 @@ def test_wrappers_share_their_code_but_no_marks():
 
 
 def test_the_callback_sees_each_wrapper_once(monkeypatch):
+    capture.reset()
     seen = []
     converted = Converter.__call__
     monkeypatch.setattr(Converter, "__call__", lambda self, f: seen.append(f.function) or converted(self, f))
