@@ -14,30 +14,32 @@ import functools
 from typing import Any
 
 import torch.fx
-from torch.fx.graph import _illegal_names, _name_regex, _Namespace, _snake_case
+from torch.fx.graph import _illegal_char_regex, _illegal_names, _name_regex, _Namespace, _snake_case
 
 _snake_cases = functools.lru_cache(maxsize=4096)(_snake_case)
 
 
 @functools.lru_cache(maxsize=4096)
-def _base_and_number(candidate: str) -> tuple[str, int | None] | None:
-    """`add_12` -> add, 12. None for what may not be a name as it is."""
-    match = _name_regex.match(candidate)
-    if match is None or candidate in _illegal_names:
+def _parts(candidate: str) -> tuple[str, str, int | None] | None:
+    """`add.Tensor_2` -> add_Tensor_2, add_Tensor, 2. None for what may not be a name as it is."""
+    name = _illegal_char_regex.sub("_", candidate)
+    match = _name_regex.match(name)
+    if match is None or name in _illegal_names:
         return None
     base, number = match.groups()
-    return base, None if number is None else int(number)
+    return name, base, None if number is None else int(number)
 
 
 class Names(_Namespace):
     """The names of a graph's nodes, as torch.fx gives them."""
 
     def create_name(self, candidate: str, obj: object | None) -> str:
-        parts = _base_and_number(candidate) if obj is None else None
+        parts = _parts(candidate) if obj is None else None
         if parts is None:
             return super().create_name(candidate, obj)
-        (base, number), name, used = parts, candidate, self._used_names
-        if number is None or candidate in used:
+        name, base, number = parts
+        used = self._used_names
+        if number is None or name in used:
             number = self._base_count.get(base, 0)
         while name in used:
             number += 1

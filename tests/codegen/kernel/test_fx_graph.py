@@ -47,12 +47,13 @@ def test_copies_are_the_same() -> None:
 def test_same_names() -> None:
     """Names that come again, end with a number, are a function of Python, or are taken by a renamed node."""
     candidates = ["add", "add", "add_3", "add", "add_1", "sum", "sum", "x_1", "x_1_2", "x_1", "x", "x"]
+    functions = (torch.cat, operator.add, torch.cat, torch.ops.aten.add.Tensor, torch.ops.aten.mm.default)
     found = []
     for graph in (Graph(), torch.fx.Graph()):
         nodes = [graph.create_node("placeholder", name, name=name) for name in candidates * 3]
         nodes[0]._rename("taken")
         nodes += [graph.placeholder("taken"), graph.placeholder("taken"), graph.call_method("__iAdd__")]
-        nodes += [graph.call_function(function) for function in (torch.cat, operator.add, torch.cat) * 2]
+        nodes += [graph.call_function(function) for function in functions * 2]
         found.append([node.name for node in nodes])
     assert found[0] == found[1]
 
@@ -74,7 +75,9 @@ def test_a_module_without_hooks_costs_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert seen(build(Graph(torch.nn.Module())))[-1] == ["cat"]
 
 
-@pytest.mark.parametrize("name", ["x", "l_x_", "l_x_0", "CamelCase", "aB", "__add__", "_x", "x.y", "ß", "x1"])
+@pytest.mark.parametrize(
+    "name", ["x", "l_x_", "l_x_0", "CamelCase", "aB", "__add__", "_x", "x.y", "ß", "x1", "x.y_2", ""]
+)
 def test_same_names_of_placeholders(name: str) -> None:
     ours, theirs = Graph(), torch.fx.Graph()
     assert [g.placeholder(name).name for g in (ours, ours)] == [
