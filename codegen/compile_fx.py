@@ -60,6 +60,8 @@ Compiled = CompiledGraph | TrainingGraph | ViewsGraph | EagerGraph | Callable[..
 
 Fallback = Callable[..., tuple[Any, ...]]
 
+CONVOLUTIONS = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
+
 EXPECTED = (
     UntraceableError,
     UnsupportedTensor,
@@ -197,8 +199,6 @@ def finish_inference(
     if frozen:
         freeze_inputs(graph, traced, frozen)
     elif kernels:
-        from codegen.convolutions.channels_last import lay_out  # lazy: import time
-
         lay_out([graph])
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, changes=traced.changes)
     compiled.views = traced.views()
@@ -264,10 +264,16 @@ def backward_parts(
     return parts, segments
 
 
+def lay_out(graphs: list[fx.Graph], passed: Sequence[tuple[fx.Node, fx.Node]] = ()) -> None:
+    """Chooses the layouts of images, in graphs that have some."""
+    if any(node.target in CONVOLUTIONS for graph in graphs for node in graph.nodes):
+        from codegen.convolutions import channels_last  # lazy: import time
+
+        channels_last.lay_out(graphs, passed)
+
+
 def lay_out_parts(parts: Parts) -> None:
     """Chooses one layout for what passes from the forward to the backward."""
-    from codegen.convolutions.channels_last import lay_out  # lazy: import time
-
     given: Any = parts.forward.output_node().args[0]
     passed = [
         (given[result], placeholder)

@@ -29,7 +29,7 @@ class ExistingObjects:
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
         self._objects: dict[int, tuple[Any, Variable]] = {}
-        self._modules: dict[int, Variable] = {}  # the variables of nn.Modules
+        self._modules: dict[Source | None, Variable] = {}  # the variables of nn.Modules, by their places
 
     def forget(self) -> None:
         for _, variable in self._objects.values():
@@ -52,7 +52,7 @@ class ExistingObjects:
     def remember(self, value: Any, variable: Variable) -> None:
         self._objects[id(value)] = (value, variable)
         if is_nn_module(value):
-            self._modules[id(value)] = variable
+            self._modules[variable.source] = variable
 
     def resolve(self, variable: Variable) -> Variable:
         """The variable of a lazy variable's object, if that object has one by now. A guard says that both
@@ -111,11 +111,9 @@ class ExistingObjects:
     def is_of_module(self, source: Source) -> bool:
         """Whether the source leads through an attribute of an nn.Module."""
         owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
-        if not owners or not self._modules:
+        found = [self._modules[owner] for owner in owners & self._modules.keys()]
+        if not found:
             return False
         from capture.variables.torch.nn_module import ModuleVariable  # lazy: import time
 
-        return any(
-            isinstance(variable, ModuleVariable) and variable.source in owners
-            for variable in self._modules.values()
-        )
+        return any(isinstance(variable, ModuleVariable) for variable in found)

@@ -193,16 +193,15 @@ class Placeholders:
 
     def written(self) -> list[GraphInput]:
         """The inputs that an operation writes to."""
-        return [
-            i
-            for i in self.tensors()
-            if i.version is None
-            or i.node in self.uncounted
-            or version_of(i.node.meta["example_value"]) != i.version
-        ]
+        return list(filter(self._is_written, self.tensors()))
 
     def are_written(self) -> bool:
-        return bool(self.written())
+        return any(map(self._is_written, self.tensors()))
+
+    def _is_written(self, item: GraphInput) -> bool:
+        if item.version is None or item.node in self.uncounted:
+            return True
+        return version_of(item.node.meta["example_value"]) != item.version
 
     def used(self) -> list[GraphInput]:
         """The inputs that an operation reads, and the symbols in the sizes of these inputs."""

@@ -232,8 +232,9 @@ class SizePolicy:
             return {}
         static = marks.static_dims(tensor)
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
-        belongs = of_module(source) and source.text not in self.seen.written
-        if self.dynamic is False or isinstance(tensor, torch.nn.Parameter) or belongs:
+        if self.dynamic is False or isinstance(tensor, torch.nn.Parameter):
+            return {**marked}
+        if of_module(source) and source.text not in self.seen.written:
             return {**marked}
         alone = {**dict.fromkeys(self._changed_dims(tensor, source), UNBOUNDED), **marked}
         dims = range(tensor.dim()) if self.dynamic else ()
