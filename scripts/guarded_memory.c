@@ -39,12 +39,11 @@ enum {
     SMALLEST_ALIGNMENT = 16, /* what malloc promises */
     BESIDE = 0xA5,
     UNWRITTEN = 0xFF,
-    MOST_OF_A_KIND = 14000, /* live blocks; half of it filled, one of SAMPLE is guarded */
-    SAMPLE = 16,
+    MOST_OF_A_KIND = 14000, /* live blocks */
 };
 
-/* Blocks of malloc are many, and some live as long as the process. Memory of tensors is asked for with an
-   alignment; it is counted by itself. */
+/* Blocks of malloc are many, and some live as long as the process: of them, one of `sample` is guarded.
+   Memory of tensors is asked for with an alignment; it is counted by itself. */
 enum { PLAIN, ALIGNED, KINDS };
 
 static const size_t RANGE = (size_t)1 << 45, MOST_BYTES = (size_t)1 << 31;
@@ -56,15 +55,15 @@ static const uint64_t FREED = (uint64_t)1 << 63, OF_ALIGNED = (uint64_t)1 << 62,
 static char *range;         /* of addresses; NULL: not begun */
 static uint64_t *entries;   /* by page of the range: the block that begins in it, or 0 */
 static _Atomic size_t used; /* bytes of the range */
-static _Atomic long live[KINDS], guarded[KINDS], passed_on[KINDS];
-static size_t least_size = 64, most_aligned = PAGE;
+static _Atomic long live[KINDS], guarded[KINDS], passed_on[KINDS], asked;
+static size_t least_size = 64, most_aligned = PAGE, sample = 1;
 static struct sigaction handler_before;
 static int in_front; /* the guard that counts is the one before the block */
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
 /* What was done to a block, at which byte of it. No memory is allocated for the line. */
-static void say(const char *done, const char *state, const char *block, size_t size, long at)
+static void say(const char *done, const char *state, size_t size, long at)
 {
     char line[256];
     int length =
@@ -113,7 +112,7 @@ static void report_fault(int number, siginfo_t *info, void *context)
         }
         uint64_t entry = *entry_of(page);
         const char *block = page + (entry & OFFSET) / OFFSET_UNIT;
-        say("touched", state_of(entry), block, entry & SIZE, touched - block);
+        say("touched", state_of(entry), entry & SIZE, touched - block);
     }
     sigaction(number, &handler_before, NULL); /* the instruction runs once more, for the next handler */
 }
@@ -122,7 +121,7 @@ static void check_beside(const char *from, const char *to, const char *block, si
 {
     for (const char *byte = from; byte < to; byte++) {
         if ((unsigned char)*byte != BESIDE) {
-            say("written", "a ", block, size, byte - block);
+            say("written", "a ", size, byte - block);
             abort();
         }
     }
@@ -143,12 +142,12 @@ static char *reserve(char *place, size_t bytes, int flags)
 
 static int has_room(int kind)
 {
-    long now = atomic_fetch_add(&live[kind], 1);
-    if (now < MOST_OF_A_KIND / 2
-        || (now < MOST_OF_A_KIND && (guarded[kind] + passed_on[kind]) % SAMPLE == 0)) {
-        return 1;
+    if (kind == ALIGNED || atomic_fetch_add(&asked, 1) % sample == 0) {
+        if (atomic_fetch_add(&live[kind], 1) < MOST_OF_A_KIND) {
+            return 1;
+        }
+        atomic_fetch_sub(&live[kind], 1);
     }
-    atomic_fetch_sub(&live[kind], 1);
     atomic_fetch_add(&passed_on[kind], 1);
     return 0;
 }
@@ -182,7 +181,7 @@ static void free_block(char *block)
     int errno_before = errno;
     uint64_t entry = *entry_of(block), size = entry & SIZE;
     if (entry == 0 || entry & FREED || (entry & OFFSET) / OFFSET_UNIT != (uint64_t)(block - page_of(block))) {
-        say("freed", state_of(entry), block, size, 0);
+        say("freed", state_of(entry), size, 0);
         abort();
     }
     char *pages = page_of(block);
@@ -294,6 +293,7 @@ EXPORT void guarded_memory_begin(void)
     backtrace((void *[1]){NULL}, 1); /* it loads a library when it is called first */
     least_size = setting("GUARDED_LEAST", least_size);
     most_aligned = setting("GUARDED_ALIGNMENT", most_aligned);
+    sample = setting("GUARDED_SAMPLE", sample);
     in_front = setting("GUARDED_FRONT", 0) != 0;
     entries = mmap(NULL, RANGE / PAGE * sizeof *entries, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

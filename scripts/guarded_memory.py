@@ -1,6 +1,6 @@
 """Runs a module or a script with every block of memory at the edge of a page that nobody may touch.
 
-In:  `[--front] [--separate] [--least BYTES] [--alignment BYTES] NAME`, of a module or a file; its arguments.
+In:  options, the name of a module or a file, and its arguments.
 Out: its exit status. A read or write behind a block, or of a freed one, ends the process at once: the line
      "guarded memory: touched ..." names the block, and Python's stack follows. A line at the end says how
      many blocks were guarded (guarded_memory.c).
@@ -15,6 +15,8 @@ oneDNN run as they are. torch and capture are imported ahead; their blocks are n
 --separate:  each buffer of a graph is a block, not a part of the graph's workspace. Stored graphs keep what
              they were compiled with, so such runs have a store of their own.
 --least:     smaller blocks come from the C library.
+--sample:    of blocks that ask for no alignment, one of so many is guarded. (A process can't have more than
+             some 14,000 of them, and what a compilation keeps would take them all.)
 --alignment: memory of tensors, which asks for 64, gets this one. With 1 the last element is the last before
              the guard.
 """
@@ -50,14 +52,15 @@ def build() -> Path:
     return library
 
 
-def environment(least: int = 64, alignment: int = 4096, front: bool = False) -> dict[str, str]:
+def environment(options: argparse.Namespace) -> dict[str, str]:
     """For a process that runs under it."""
     return {
         **os.environ,
         "LD_PRELOAD": str(build()),
-        "GUARDED_LEAST": str(least),
-        "GUARDED_ALIGNMENT": str(alignment),
-        "GUARDED_FRONT": str(int(front)),
+        "GUARDED_LEAST": str(options.least),
+        "GUARDED_ALIGNMENT": str(options.alignment),
+        "GUARDED_SAMPLE": str(options.sample),
+        "GUARDED_FRONT": str(int(options.front)),
         "MKL_DISABLE_FAST_MM": "1",  # MKL keeps no memory of its own
     }
 
@@ -66,6 +69,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--front", action="store_true")
     parser.add_argument("--least", type=int, default=64)
+    parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--alignment", type=int, default=4096)
     parser.add_argument("--separate", action="store_true")
     parser.add_argument("program", help="a module, or the path of a script")
@@ -91,8 +95,7 @@ def run_guarded(program: str, separate: bool) -> None:
 def main(arguments: list[str]) -> None:
     options = parse(arguments)
     if not hasattr(ctypes.CDLL(None), BEGIN):
-        settings = environment(options.least, options.alignment, options.front)
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment(options))
     sys.argv[:] = [options.program, *options.arguments]
     run_guarded(options.program, options.separate)
 
