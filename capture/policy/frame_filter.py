@@ -35,9 +35,11 @@ OUR_PACKAGES = (
     _OURS + "capture_records.py",
 )
 PART_OF_CAPTURE = "part of capture"
+_DISTRIBUTIONS = _TORCH + "distributions" + os.sep
 # Folders and files of torch whose frames are captured.
-TORCH_CAPTURED = tuple(
-    _TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/", "nn/utils/clip_grad.py")
+TORCH_CAPTURED = (
+    _DISTRIBUTIONS,
+    *(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/", "nn/utils/clip_grad.py")),
 )
 TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
@@ -48,7 +50,8 @@ TORCH_FUNCTIONS_CAPTURED = frozenset(
     (_TORCH + os.path.join("_functorch", "apis.py"), name)
     for name in ("vmap.<locals>.wrapped", "grad.<locals>.wrapper", "grad_and_value.<locals>.wrapper")
 )
-# Functions in these folders that are left alone: they make modules and fill their parameters.
+# Functions in these folders that are left alone: they make modules and fill their parameters. (What makes a
+# distribution checks and normalizes tensors.)
 TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
 #: files whose code behaves differently under a compiler: another fast path, no hooks after an exception
 _ASKS_FOR_COMPILERS = tuple(
@@ -186,7 +189,10 @@ def _why_not_from_there(code: CodeType) -> str | None:
         if (path, code.co_qualname) in TORCH_FUNCTIONS_CAPTURED:
             return None
         captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
-        return None if captured and not code.co_name.startswith(TORCH_NAMES_LEFT_ALONE) else "part of torch"
+        makes_modules = not path.startswith(_DISTRIBUTIONS) and code.co_name.startswith(
+            TORCH_NAMES_LEFT_ALONE
+        )
+        return None if captured and not makes_modules else "part of torch"
     if path.startswith(_STDLIB) and os.sep + "site-packages" + os.sep not in path:
         return "standard library"
     if _package_of(path) in TOOLS:
