@@ -278,12 +278,13 @@ static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, Thread
 enum { RESUMES_UP_TO = 2 };
 
 /* The captures on the way to the value are the price of the code: those of its resume functions, too. */
-static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                                     CodeState *state)
 {
     if (hook->blocking == BLOCKS_EVERYTHING) {
         return eval_default(tstate, frame, 0);
     }
-    CodeState *state = ensure_code_state(frame_code(frame));
+    state = state == NULL ? ensure_code_state(frame_code(frame)) : state;
     const int over = state == NULL ? -1 : patience_is_over(hook->callback, tstate, hook, state);
     if (over <= 0) {
         return over < 0 ? NULL : run_cold(tstate, frame, hook, state);
@@ -305,13 +306,14 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     return value;
 }
 
-static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+/* `state`: that of its code, or NULL if there is none yet. */
+static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
 {
     /* No callback during somebody's error handling, or while the interpreter empties its modules. */
     if (PyErr_Occurred() || interpreter_is_finalizing()) {
         return eval_default(tstate, frame, 0);
     }
-    return is_patience(hook->callback) ? eval_under_patience(tstate, frame, hook)
+    return is_patience(hook->callback) ? eval_under_patience(tstate, frame, hook, state)
                                        : ask_and_run(tstate, frame, hook);
 }
 
@@ -346,7 +348,7 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     PyObject *slots[code_state->max_slots + 1];
     Entry *entry = code_state_find(code_state, hook->key, &state, slots);
     if (entry == NULL) {
-        return eval_miss(tstate, frame, hook);
+        return eval_miss(tstate, frame, hook, code_state);
     }
     entry->hits++;
     const long long inlined = code_state->inlined_units;
@@ -397,7 +399,7 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
     if (state != NULL && state->count > 0) {
         return eval_with_entries(tstate, frame, hook, state);
     }
-    return eval_miss(tstate, frame, hook);
+    return eval_miss(tstate, frame, hook, state);
 }
 
 /* --- functions of the module ------------------------------------------------------------------------- */

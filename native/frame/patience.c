@@ -31,6 +31,8 @@
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
  * not the forward function of a module. */
 
+#include "frame/pyversion_objects.h" /* first, see there */
+
 #include "frame/patience.h"
 
 #include "frame/autograd_nodes.h"
@@ -119,15 +121,24 @@ enum { EXPECTED_AT_FIRST_NS = 500000000 };
 static int compiler_is_imported(void)
 {
     static int imported = 0;
+    static int64_t version = 0; /* of the dict of modules when it was not imported */
     static PyObject *name;
-    if (!imported) {
-        PyObject *modules = PyImport_GetModuleDict();
-        name = name == NULL ? PyUnicode_InternFromString(COMPILER) : name;
-        imported = name != NULL && modules != NULL && PyDict_CheckExact(modules)
-                   && PyDict_GetItemWithError(modules, name) != NULL;
-        PyErr_Clear(); /* no memory for the name: not imported so far */
+    PyObject *modules = imported ? NULL : PyImport_GetModuleDict();
+    if (modules == NULL || !PyDict_CheckExact(modules) || dict_version((PyDictObject *)modules) == version) {
+        return imported;
     }
+    name = name == NULL ? PyUnicode_InternFromString(COMPILER) : name;
+    imported = name != NULL && PyDict_GetItemWithError(modules, name) != NULL;
+    PyErr_Clear(); /* no memory for the name: not imported so far */
+    version = dict_version((PyDictObject *)modules);
     return imported;
+}
+
+/* What the captures so far have cost, in times of what was expected. */
+static double experienced(void)
+{
+    return (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
+           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
 }
 
 /* Without what the capture imports. */
@@ -190,12 +201,16 @@ static long long paid_in_vain(const CodeState *state)
  * the captures before it have cost in vain: more may follow. */
 static long long price(const Patience *patience, const CodeState *state)
 {
-    const double factor = (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
-                          / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
-    const long long estimate = (long long)((double)own_estimate(patience, state) * factor)
+    const long long estimate = (long long)((double)own_estimate(patience, state) * experienced())
                                + import_price(patience, state) /* no experience has it */
                                + state->cold.surcharge_ns;
     return Py_MAX(estimate, paid_in_vain(state));
+}
+
+/* No capture costs less. Most frames of a cold program have spent less, and none asks for its own price. */
+static int has_spent_little(const Patience *patience, long long ns)
+{
+    return (double)ns < (double)patience->least_ns * experienced();
 }
 
 long long patience_price(PyObject *callback, const CodeState *state)
@@ -216,7 +231,7 @@ void patience_note_units(CodeState *state)
 
 void patience_paid(CodeState *state, long long expected, long long paid)
 {
-    const int was_estimated = state->cold.runs > 0; /* not what is asked about at once, and captures nothing */
+    const int was_estimated = state->cold.runs > 0; /* what is asked about at once captures nothing */
     if (state->paid_ns == 0 && was_estimated && !(state->marks & CODE_RESUME)) {
         experience.expected_ns += expected;
         experience.paid_ns += paid;
@@ -369,10 +384,10 @@ static int caller_is_better(const PyThreadState *tstate, const CodeState *callee
     return 0;
 }
 
-/* Most frames of a cold program end here. */
 static int may_look_hot(const Patience *patience, const CodeState *state)
 {
-    return is_hot(patience, state) || is_time_for_a_forecast(patience, state);
+    const int may_be_hot = state->earlier_ns > 0 || !has_spent_little(patience, state->cold.ns);
+    return (may_be_hot && is_hot(patience, state)) || is_time_for_a_forecast(patience, state);
 }
 
 /* 1: hot, or soon. -1: an exception. */
@@ -447,7 +462,8 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
         return NULL;
     }
     const int forecast_is_near = cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state);
-    if (!forecast_is_near && 2 * cold->ns < price(patience, state)) {
+    if (!forecast_is_near
+        && (has_spent_little(patience, 2 * cold->ns) || 2 * cold->ns < price(patience, state))) {
         return NULL;
     }
     cold->glances++;

@@ -78,7 +78,7 @@ static long long read_processor_time(Clock *clock, unsigned long long counter)
 
 long long worked_ns(void)
 {
-    static _Thread_local Clock clock;
+    static _Thread_local Clock clock __attribute__((tls_model("initial-exec")));
     const unsigned long long counter = read_counter(), counted = counter - clock.counter;
     const long long worked = counted < clock.period
                                  ? clock.worked + (long long)((double)counted * clock.tick_ns)
