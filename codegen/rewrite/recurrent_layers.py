@@ -6,6 +6,12 @@ Out: the result of that function.
 
 On symbolic sizes torch runs a body in Python in place of the one in C++. This body (`_rnn_helper` in
 torch/_decomp/decompositions.py of 2.13) never drops anything. For a single layer both compute the same.
+
+The LSTM that oneDNN computes is one call for each layer. The body in Python makes it one operation for each
+product and gate of each step where gradients are computed, and its loop makes the length a number. So all
+sizes become numbers before, and torch takes the body in C++:
+
+    lstm(x[s0, s1, 8], ...)   ->   lstm(x.view(35, 10, 8), ...)      guards: s0 == 35, s1 == 10
 """
 
 from __future__ import annotations
@@ -20,6 +26,35 @@ from codegen.kernel.errors import UntraceableError
 from codegen.rewrite.recurrent_operators import KINDS, network
 
 
+def is_for_onednn(data: torch.Tensor, states: Any, parameters: Any) -> bool:
+    """Whether eager gives this LSTM to oneDNN. (Its other conditions hold for what is captured.)"""
+    tensors = (data, *states, *parameters)
+    return (
+        torch._C._get_mkldnn_enabled()
+        and all(t.dtype is torch.float32 and t.device.type == "cpu" for t in tensors)
+        and states[0].shape[-1] == states[1].shape[-1]
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def has_sizes(tensor: torch.Tensor) -> bool:
+    """Whether all its sizes are known, as numbers or as symbols with values."""
+    return all(isinstance(size, int) or size.node.has_hint() for size in tensor.shape)
+
+
+def sized(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with numbers as sizes."""
+    return tensor.view([int(size) for size in tensor.shape])
+
+
+def by_onednn(data: torch.Tensor, states: Any, parameters: Any, *rest: Any) -> Any:
+    """`torch.lstm(...)` where its steps would be unrolled. NotImplemented for others."""
+    if not is_for_onednn(data, states, parameters) or not all(map(has_sizes, (data, *states))):
+        return NotImplemented
+    with torch._C._DisablePythonDispatcher():  # it has the body in Python
+        return torch.lstm(sized(data), [sized(state) for state in states], parameters, *rest)
+
+
 def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if function in KINDS and (made := network(function, *args, **kwargs)) is not NotImplemented:
         return made
@@ -31,6 +66,8 @@ def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         data, batch_sizes, states, parameters, biases, layers, dropout, train, bidirectional = args
         sizes, layout, batch_first = [batch_sizes], [], False
     else:
+        if function is torch.lstm and (made := by_onednn(*args)) is not NotImplemented:
+            return made
         data, states, parameters, biases, layers, dropout, train, bidirectional, batch_first = args
         sizes, layout = [], [False]  # the layout of one layer: time first
     if layers == 1 or not train or dropout == 0:

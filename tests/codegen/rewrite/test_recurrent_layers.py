@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import copy
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch import nn
+from torch._decomp import decompositions
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import capture
@@ -40,6 +42,7 @@ def outcome(model: Any, function: Any, *args: Any) -> list[torch.Tensor]:
 
 
 def compare(model: nn.Module, arguments: list[tuple[Any, ...]]) -> None:
+    capture.reset()  # all cases have one code object, which has a limit of recompiles
     twin = copy.deepcopy(model)
     fast = capture.compile(twin, dynamic=True)
     for args in arguments:
@@ -66,3 +69,29 @@ def test_packed(kind: str) -> None:
         for batch, lengths in ((2, [5, 3]), (3, [5, 4, 2]))
     ]
     compare(model, [(one,) for one in packed])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_lstm_in_float32_is_left_to_onednn(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its steps are not unrolled. Both have the same random numbers."""
+    steps = mock.Mock(side_effect=decompositions.one_layer_lstm)
+    monkeypatch.setattr(decompositions, "one_layer_lstm", steps)
+    torch.manual_seed(0)
+    model = KINDS["lstm"](**FORMS[form])
+    sizes = ((2, 3), (5, 3), (5, 4), (1, 1))
+    with capture.config.patch(store_entries=False):
+        compare(model, [(torch.randn(*size, 3, requires_grad=True),) for size in sizes])
+        assert not steps.called
+        compare(copy.deepcopy(model).double(), [(torch.randn(2, 3, 3, requires_grad=True).double(),)])
+    assert steps.called
+
+
+@pytest.mark.parametrize("sizes", [(3,), (0, 2, 3), (2, 2, 5)])
+def test_lstms_of_wrong_sizes_fail_as_in_eager(sizes: tuple[int, ...]) -> None:
+    model = nn.LSTM(3, 4, 2, dropout=0.5)
+    x = torch.randn(sizes)
+    with pytest.raises((RuntimeError, ValueError)) as expected:
+        model(x)
+    with pytest.raises(expected.type) as found:
+        capture.compile(model, dynamic=True)(x)
+    assert str(found.value) == str(expected.value)
