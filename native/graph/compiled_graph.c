@@ -394,7 +394,6 @@ static int run_graph(CompiledGraph *graph, PyObject *const *args, Py_ssize_t nar
     }
     memset(slots, 0, (size_t)graph->nslots * sizeof(Slot));
     Run run = {.graph = graph, .slots = slots};
-    Py_INCREF(graph); /* an operator may run Python code that drops it */
     int status = run_plan(&run, args, outs);
     if (slots != few) {
         PyMem_Free(slots);
@@ -409,22 +408,21 @@ static int run_graph(CompiledGraph *graph, PyObject *const *args, Py_ssize_t nar
         PyErr_Clear();
         status = run_fallback(graph, args, outs);
     }
-    Py_DECREF(graph);
     return status;
 }
 
 int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
 {
-    CompiledGraph *graph = (CompiledGraph *)object;
-    if (own_product_compile_if_due() < 0) {
-        return -1;
+    CompiledGraph *graph = (CompiledGraph *)Py_NewRef(object); /* Python code that runs here may drop it */
+    int status = own_product_compile_if_due();
+    if (status == 0 && profiler_runs()) {
+        void *range = range_begin(graph->name);
+        status = run_graph(graph, args, nargs, outs);
+        range_end(range);
+    } else if (status == 0) {
+        status = run_graph(graph, args, nargs, outs);
     }
-    if (!profiler_runs()) {
-        return run_graph(graph, args, nargs, outs);
-    }
-    void *range = range_begin(graph->name);
-    int status = run_graph(graph, args, nargs, outs);
-    range_end(range);
+    Py_DECREF(graph);
     return status;
 }
 
