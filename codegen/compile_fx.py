@@ -29,6 +29,7 @@ from torch.autograd import grad_mode
 
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
+from codegen.convolutions import BACKWARD, FORWARD
 from codegen.fake.fake import mode_of_a_trace
 from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
@@ -59,8 +60,6 @@ log = logging.getLogger("capture.codegen")
 Compiled = CompiledGraph | TrainingGraph | ViewsGraph | EagerGraph | Callable[..., tuple[Any, ...]]
 
 Fallback = Callable[..., tuple[Any, ...]]
-
-CONVOLUTIONS = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
 
 EXPECTED = (
     UntraceableError,
@@ -266,7 +265,7 @@ def backward_parts(
 
 def lay_out(graphs: list[fx.Graph], passed: Sequence[tuple[fx.Node, fx.Node]] = ()) -> None:
     """Chooses the layouts of images, in graphs that have some."""
-    if any(node.target in CONVOLUTIONS for graph in graphs for node in graph.nodes):
+    if any(node.target in (FORWARD, BACKWARD) for graph in graphs for node in graph.nodes):
         from codegen.convolutions import channels_last  # lazy: import time
 
         channels_last.lay_out(graphs, passed)

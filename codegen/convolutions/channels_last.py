@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.convolutions.gains import BACKWARD, COPY, FORWARD, gain_of, is_plain, is_row_major
+from codegen.convolutions import BACKWARD, FORWARD
+from codegen.convolutions.gains import COPY, gain_of, is_plain, is_row_major
 from codegen.convolutions.keepers import CALLED, SLICE, followed, is_image, reads_any
 from codegen.convolutions.one_pixel import as_products
 from codegen.fake.shapes.spec import Spec, channels_last, contiguous

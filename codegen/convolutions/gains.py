@@ -19,10 +19,10 @@ import torch
 from torch import fx
 
 from capture_records import dataclass
+from codegen.convolutions import FORWARD
 from codegen.fake.shapes.spec import row_major
 
 aten = torch.ops.aten
-FORWARD, BACKWARD = aten.convolution.default, aten.convolution_backward.default
 COPY = 0.7  # to copy an element of an image into the other layout
 OF_WEIGHTS = 0.5  # the same for weights
 CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images

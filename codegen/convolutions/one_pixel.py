@@ -23,7 +23,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.convolutions.gains import BACKWARD, FORWARD, Call, call_of, is_plain, is_row_major, results_of
+from codegen.convolutions import BACKWARD, FORWARD
+from codegen.convolutions.gains import Call, call_of, is_plain, is_row_major, results_of
 from codegen.fake.dispatch import run_rule
 
 aten = torch.ops.aten

@@ -48,7 +48,7 @@ def sized(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def by_onednn(data: torch.Tensor, states: Any, parameters: Any, *rest: Any) -> Any:
-    """`torch.lstm(...)` where its steps would be unrolled. NotImplemented for others."""
+    """`torch.lstm(...)` by the body in C++. NotImplemented for what oneDNN does not compute."""
     if not is_for_onednn(data, states, parameters) or not all(map(has_sizes, (data, *states))):
         return NotImplemented
     with torch._C._DisablePythonDispatcher():  # it has the body in Python

@@ -13,7 +13,7 @@
 #include "frame/cold_frame.h"
 
 #include "frame/autograd_nodes.h"
-#include "frame/patience.h"
+#include "frame/price.h"
 #include "frame/worked_time.h"
 #include "tensors/tensor_access.h"
 
@@ -144,7 +144,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
     const long long counted = forwards * (elapsed - (hook->away_ns - away));
     cold->ns += counted;
-    patience_python_worked(counted - (hook->cold_ns - below)); /* the callees have counted themselves */
+    price_python_worked(counted - (hook->cold_ns - below)); /* the callees have counted themselves */
     hook->cold_ns = below + counted;
     count_operations(hook, units, autograd_nodes() - hook->away_nodes - nodes);
     cold->units += (long long)(hook->units - units);

@@ -15,11 +15,11 @@
  * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
  * frame gets hotter.
  *
- * The cost of a capture grows with the bytecode that it interprets. So it is a time for each code unit
- * of the frames that ran below a frame, its own included: see `unit_ns` and `least_ns`. Operations of loops
- * count as units, too (cold_frame.c), and so does what entries below it have inlined: a capture would inline
- * it again. Their time does not count. A frame that no entry of its code fits waits in the same way: another
- * capture has to pay, too.
+ * The cost of a capture grows with the bytecode that it interprets. So it is a time for each code unit of the
+ * frames that ran below a frame, its own included (price.c). Operations of loops count as units, too
+ * (cold_frame.c), and so does what entries below it have inlined: a capture would inline it again. Their time
+ * does not count. A frame that no entry of its code fits waits in the same way: another capture has to pay,
+ * too.
  *
  * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
  * time of a frame whose result requires one counts with that of the backward behind it.
@@ -31,12 +31,11 @@
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
  * not the forward function of a module. */
 
-#include "frame/pyversion_objects.h" /* first, see there */
-
 #include "frame/patience.h"
 
 #include "frame/autograd_nodes.h"
 #include "frame/look_ups.h"
+#include "frame/price.h"
 #include "frame/worked_time.h"
 
 #include <structmember.h>
@@ -52,14 +51,8 @@ typedef struct {
                             NULL: nothing is known of the future */
     PyObject *surcharge; /* surcharge(code) -> what the capture of code that looks hot costs beside, in
                             nanoseconds; NULL: nothing */
-    long long unit_ns;
-    long long least_ns;
-    long long first_ns; /* more, as long as COMPILER is not imported */
+    Rates rates;
 } Patience;
-
-/* The module that the first capture of a process imports with all that belongs to it. (`import capture` reads
- * the version of llvmlite, and imports no more of it.) */
-#define COMPILER "llvmlite.binding"
 
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
  * runs again. */
@@ -108,119 +101,14 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     return set_kind(state, answer);
 }
 
-/* What captures were expected to cost in this process, and what they have cost: the machine, the kind of
- * program, and a store that has the graphs already make a difference. */
-static struct {
-    long long expected_ns, paid_ns;
-    long long python_ns; /* what counts for all cold frames that have ended */
-} experience;
-
-/* A process begins with the experience that so much has cost what was expected. */
-enum { EXPECTED_AT_FIRST_NS = 500000000 };
-
-static int compiler_is_imported(void)
-{
-    static int imported = 0;
-    static int64_t version = 0; /* of the dict of modules when it was not imported */
-    static PyObject *name;
-    PyObject *modules = imported ? NULL : PyImport_GetModuleDict();
-    if (modules == NULL || !PyDict_CheckExact(modules) || dict_version((PyDictObject *)modules) == version) {
-        return imported;
-    }
-    name = name == NULL ? PyUnicode_InternFromString(COMPILER) : name;
-    imported = name != NULL && PyDict_GetItemWithError(modules, name) != NULL;
-    PyErr_Clear(); /* no memory for the name: not imported so far */
-    version = dict_version((PyDictObject *)modules);
-    return imported;
-}
-
-/* What the captures so far have cost, in times of what was expected. */
-static double experienced(void)
-{
-    return (double)(EXPECTED_AT_FIRST_NS + experience.paid_ns)
-           / (double)(EXPECTED_AT_FIRST_NS + experience.expected_ns);
-}
-
-/* Without what the capture imports. */
-static long long own_estimate(const Patience *patience, const CodeState *state)
-{
-    const ColdRuns *cold = &state->cold;
-    const double units = cold->runs == 0 ? 0 : (double)(cold->units / cold->runs);
-    return patience->least_ns + (long long)(units * (double)patience->unit_ns);
-}
-
 long long patience_estimate(PyObject *callback, const CodeState *state)
 {
-    const Patience *patience = (Patience *)callback;
-    return own_estimate(patience, state) + (compiler_is_imported() ? 0 : patience->first_ns)
-           + state->cold.surcharge_ns;
-}
-
-/* What the first capture of a process imports serves all captures: the time of other frames pays for it, too.
- */
-static long long import_price(const Patience *patience, const CodeState *state)
-{
-    const long long others = Py_MAX(experience.python_ns - state->cold.ns, 0);
-    return compiler_is_imported() ? 0 : Py_MAX(patience->first_ns - others, 0);
-}
-
-/* Entries and Python take turns where an entry has run as often as Python since the last capture, or up to
- * so many times. */
-enum { RUNS_OF_A_TURN = 8 };
-
-static int takes_turns_with(const CodeState *state, const Entry *entry)
-{
-    const Py_ssize_t turns = entry->hits / Py_MAX(state->cold.runs, 1);
-    return !entry_is_eager(entry) && turns >= 1 && turns <= RUNS_OF_A_TURN;
-}
-
-static int takes_turns(const CodeState *state)
-{
-    Py_ssize_t i = 0;
-    while (i < state->count && !takes_turns_with(state, state->entries[i])) {
-        i++;
-    }
-    return i < state->count;
-}
-
-/* What the captures of the code have cost, without those whose entries take turns with Python: the code has a
- * few variants then, as the network that a GAN calls in three ways. Else each frame may need another entry,
- * or Python runs what seldom comes. */
-static long long paid_in_vain(const CodeState *state)
-{
-    long long paid = state->paid_ns;
-    for (Py_ssize_t i = 0; i < state->count; i++) {
-        const Entry *entry = state->entries[i];
-        paid -= takes_turns_with(state, entry) ? entry->cost_ns : 0;
-    }
-    return Py_MAX(paid, 0);
-}
-
-/* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
- * better choice would have cost, however long the program runs. The next capture of the same code needs what
- * the captures before it have cost in vain: more may follow. */
-static long long price(const Patience *patience, const CodeState *state)
-{
-    const long long estimate = (long long)((double)own_estimate(patience, state) * experienced())
-                               + import_price(patience, state) /* no experience has it */
-                               + state->cold.surcharge_ns;
-    return Py_MAX(estimate, paid_in_vain(state));
-}
-
-/* No capture costs less. Most frames of a cold program have spent less, and none asks for its own price. */
-static int has_spent_little(const Patience *patience, long long ns)
-{
-    return (double)ns < (double)patience->least_ns * experienced();
+    return price_without_experience(&((Patience *)callback)->rates, state);
 }
 
 long long patience_price(PyObject *callback, const CodeState *state)
 {
-    return price((Patience *)callback, state);
-}
-
-void patience_python_worked(long long ns)
-{
-    experience.python_ns += ns;
+    return price_of(&((Patience *)callback)->rates, state);
 }
 
 void patience_note_units(CodeState *state)
@@ -233,8 +121,7 @@ void patience_paid(CodeState *state, long long expected, long long paid)
 {
     const int was_estimated = state->cold.runs > 0; /* what is asked about at once captures nothing */
     if (state->paid_ns == 0 && was_estimated && !(state->marks & CODE_RESUME)) {
-        experience.expected_ns += expected;
-        experience.paid_ns += paid;
+        price_was_paid(expected, paid);
     }
     state->paid_ns += paid;
     for (Py_ssize_t i = 0; i < state->count; i++) {
@@ -264,29 +151,29 @@ static int is_longer_than_before(const CodeState *state)
 }
 
 /* A capture is for later processes, too. Where earlier ones have spent so much that a graph would have saved
- * its cost, the code is hot. All else may come from the store: then what it imports serves this capture
- * alone.
- */
+ * its cost, the code is hot. */
 static int was_hot(const Patience *patience, const CodeState *state)
 {
-    const long long cost = price(patience, state) - import_price(patience, state)
-                           + (compiler_is_imported() ? 0 : patience->first_ns);
+    if (state->earlier_ns == 0) {
+        return 0;
+    }
+    const long long cost = price_beside_stored_captures(&patience->rates, state);
     return state->earlier_ns >= Py_MAX(POSTPONED * cost, state->cold.postponed_ns);
 }
 
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
-    const long long least = Py_MAX(price(patience, state), cold->postponed_ns);
-    const int is_worth_it = (cold->ns >= least && is_longer_than_before(state)) || was_hot(patience, state);
-    return is_worth_it && has_run(patience, state);
+    const int has_paid = cold->ns >= cold->postponed_ns && price_is_reached(&patience->rates, state, cold->ns)
+                         && is_longer_than_before(state);
+    return (has_paid || was_hot(patience, state)) && has_run(patience, state);
 }
 
 static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
 {
     const int was_left = state->count > 0 && !code_state_is_warm(state); /* nothing is expected of it */
     return patience->foresee != NULL && !was_left
-           && state->cold.ns > price(patience, state) / FARTHEST_FORECAST;
+           && state->cold.ns > price_of(&patience->rates, state) / FARTHEST_FORECAST;
 }
 
 /* What the runs would have taken if the first one had paid for nothing lazy. */
@@ -315,7 +202,7 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
     if (times == -1 && PyErr_Occurred()) {
         return FORECAST_FAILED;
     }
-    const int pays = (double)steady_ns(state) * times >= (double)price(patience, state);
+    const int pays = (double)steady_ns(state) * times >= (double)price_of(&patience->rates, state);
     return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
 }
 
@@ -329,14 +216,14 @@ static int stays_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
     }
     const enum Forecast found = forecast(patience, hook, state);
     if (found == FORECAST_DOES_NOT_PAY) {
-        cold->postponed_ns = POSTPONED * price(patience, state);
+        cold->postponed_ns = POSTPONED * price_of(&patience->rates, state);
     }
     return found == FORECAST_FAILED ? -1 : found != FORECAST_DOES_NOT_PAY;
 }
 
 static Py_ssize_t first_forecast(const CodeState *state)
 {
-    return takes_turns(state) ? FIRST_FORECAST_OF_A_TURN : FIRST_FORECAST;
+    return code_takes_turns(state) ? FIRST_FORECAST_OF_A_TURN : FIRST_FORECAST;
 }
 
 static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
@@ -369,7 +256,7 @@ static int is_rest_of_a_capture(const ThreadHook *hook, CodeState *state)
  * Returns whether there is such a caller; where the callee was captured alone and is again, there is none. */
 static int caller_is_better(const PyThreadState *tstate, const CodeState *callee)
 {
-    if (takes_turns(callee)) {
+    if (code_takes_turns(callee)) {
         return 0;
     }
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
@@ -384,10 +271,10 @@ static int caller_is_better(const PyThreadState *tstate, const CodeState *callee
     return 0;
 }
 
+/* Most frames of a cold program end here. */
 static int may_look_hot(const Patience *patience, const CodeState *state)
 {
-    const int may_be_hot = state->earlier_ns > 0 || !has_spent_little(patience, state->cold.ns);
-    return (may_be_hot && is_hot(patience, state)) || is_time_for_a_forecast(patience, state);
+    return is_hot(patience, state) || is_time_for_a_forecast(patience, state);
 }
 
 /* 1: hot, or soon. -1: an exception. */
@@ -462,8 +349,7 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
         return NULL;
     }
     const int forecast_is_near = cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state);
-    if (!forecast_is_near
-        && (has_spent_little(patience, 2 * cold->ns) || 2 * cold->ns < price(patience, state))) {
+    if (!forecast_is_near && !price_is_reached(&patience->rates, state, 2 * cold->ns)) {
         return NULL;
     }
     cold->glances++;
@@ -536,9 +422,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->glance = glance == Py_None ? NULL : Py_NewRef(glance);
         self->foresee = foresee == Py_None ? NULL : Py_NewRef(foresee);
         self->surcharge = surcharge == Py_None ? NULL : Py_NewRef(surcharge);
-        self->unit_ns = unit_ns;
-        self->least_ns = least_ns;
-        self->first_ns = first_ns;
+        self->rates = (Rates){unit_ns, least_ns, first_ns};
     }
     return (PyObject *)self;
 }
@@ -579,8 +463,8 @@ static void patience_dealloc(Patience *self)
 
 static PyMemberDef members[] = {
     {"callback", T_OBJECT, offsetof(Patience, callback), READONLY, "asked about frames that are hot"},
-    {"unit_ns", T_LONGLONG, offsetof(Patience, unit_ns), READONLY, "see the type"},
-    {"least_ns", T_LONGLONG, offsetof(Patience, least_ns), READONLY, "see the type"},
+    {"unit_ns", T_LONGLONG, offsetof(Patience, rates.unit_ns), READONLY, "see the type"},
+    {"least_ns", T_LONGLONG, offsetof(Patience, rates.least_ns), READONLY, "see the type"},
     {NULL},
 };
 

@@ -29,9 +29,6 @@ long long patience_estimate(PyObject *patience, const CodeState *state);
 /* What Python has to spend in frames of the code before one is captured. */
 long long patience_price(PyObject *patience, const CodeState *state);
 
-/* Python has worked for so long in frames that wait. */
-void patience_python_worked(long long ns);
-
 /* The code is captured now: the units of a run are what its entry inlines. The entry takes the counts. */
 void patience_note_units(CodeState *state);
 

@@ -68,7 +68,7 @@ typedef struct {
     char *a, *b, *c, *bias;
 } Operands;
 
-/* Whether the product has the form of a generated one; if so, its sizes and strides. */
+/* Whether native code may compute the product; if so, its sizes and strides. */
 static bool own_product_of(const Gemm *gemm, OwnProduct *product)
 {
     bool plain = as_double(gemm->beta) == 0, biased = gemm->bias >= 0 && as_double(gemm->beta) == 1;

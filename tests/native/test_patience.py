@@ -136,6 +136,29 @@ print(*asked)
     assert found.stdout.strip() == "f"
 
 
+def test_what_is_asked_about_at_once_says_nothing_of_the_cost_of_captures():
+    """The callback captures nothing of a backward: that was no cheap capture."""
+    program = """
+backwards = [eval(f"lambda: {number}") for number in range(100)]
+def g():
+    work(0.012)
+def kind(code):
+    return 1 if code is g.__code__ else 10
+def callback(frame):
+    asked.append(frame.code.co_name)
+_capture.set_callback(_capture.Patience(callback, kind, least_ns=20_000_000), object())
+for backward in backwards:
+    backward()
+g(), g()
+print(len(asked), *asked[100:])
+g()
+_capture.set_callback(None, None)
+print(*asked[100:])
+"""
+    found = subprocess.run([sys.executable, "-c", WORK + program], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["100", "g"]
+
+
 def test_an_import_says_nothing_of_the_cost_of_later_captures():
     """It was expected in the first capture of the process, beside the cost of its code."""
     program = """

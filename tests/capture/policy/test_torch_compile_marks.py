@@ -183,7 +183,7 @@ def test_wrappers_that_live_for_one_call(monkeypatch):
     assert _capture.added_entries(code) == 3 and not _capture.entries(code)
 
 
-def test_only_what_torch_compile_returns_for_others_is_asked_about_at_each_call():
+def test_only_what_torch_compile_returns_for_others_is_a_wrapper():
     import torch._dynamo
 
     assert torch_compile_marks.is_wrapper(torch.compiler.disable(outer))

@@ -1,0 +1,39 @@
+/* What the capture of a code object costs: price.c. */
+
+#ifndef CAPTURE_PRICE_H
+#define CAPTURE_PRICE_H
+
+#include "frame/code_entries.h"
+
+/* What captures cost, in nanoseconds. */
+typedef struct {
+    long long unit_ns;  /* for a code unit of the frame and of those below it */
+    long long least_ns; /* each of them */
+    long long first_ns; /* more, as long as the compiler is not imported */
+} Rates;
+
+/* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
+ * better choice would have cost, however long the program runs. The next capture of the same code needs what
+ * the captures before it have cost in vain: more may follow. */
+long long price_of(const Rates *rates, const CodeState *state);
+
+/* The same where all else may come from the store: then what it imports serves this capture alone. */
+long long price_beside_stored_captures(const Rates *rates, const CodeState *state);
+
+/* The same in a process without experience, with all that it imports. */
+long long price_without_experience(const Rates *rates, const CodeState *state);
+
+/* Whether `ns` are the price. Most frames of a cold program have spent less than any capture costs: that is
+ * seen at once. */
+int price_is_reached(const Rates *rates, const CodeState *state, long long ns);
+
+/* A capture that was to cost `expected` has cost `paid`. */
+void price_was_paid(long long expected, long long paid);
+
+/* Python has worked for so long in frames that wait. */
+void price_python_worked(long long ns);
+
+/* Whether an entry of the code and Python take turns. */
+int code_takes_turns(const CodeState *state);
+
+#endif
