@@ -39,6 +39,9 @@ static inline int is_looked_up(enum CodeKind kind)
     return kind == KIND_STORED || kind == KIND_DOUBTED;
 }
 
+/* The most frames of a code object that a Patience glances at before its capture. */
+enum { MOST_GLANCES = 8 };
+
 /* The frames of a code object that Python ran while no entry fitted. */
 typedef struct {
     enum CodeKind kind;
@@ -51,6 +54,7 @@ typedef struct {
     long long next_look_ns; /* of `ns`, before the next look for what an earlier process has made */
     long long units;        /* code units of the frames, and of all below them that a capture would inline */
     Timing whole;           /* without captures; without the first run */
+    uint64_t glanced[MOST_GLANCES]; /* digests of what `glances` frames showed; 0: nobody can tell */
 } ColdRuns;
 
 /* Looks for an entry of an earlier process that have found none (look_ups.c). */

@@ -267,7 +267,7 @@ static int glance_at(PyObject *glance, PyCodeObject *code, InterpreterFrame *fra
 
 static PyObject *run_cold(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
 {
-    PyObject *glance = patience_glance(hook->callback, state);
+    PyObject *glance = patience_glance(hook, state, frame);
     if (glance != NULL && glance_at(glance, state->code, frame, hook) < 0) {
         return NULL;
     }

@@ -14,29 +14,16 @@
 
 #include "frame/look_ups.h"
 
-#include "tensors/tensor_access.h"
+#include "frame/digest.h"
 
 /* Python has to spend so many times the cost of the looks in vain before the next one. */
 enum { TIMES_THE_LOOKS = 4 };
 
-/* A number for what every entry guards. Two states with one number cost time and nothing else. */
-static uint64_t present_state(void)
-{
-    int64_t fields[GLOBAL_STATE_FIELDS] = {0};
-    if (tensor_access_ready()) {
-        tensor_global_state(fields);
-    }
-    uint64_t number = 14695981039346656037u; /* FNV-1a, over whole fields */
-    for (int i = 0; i < GLOBAL_STATE_FIELDS; i++) {
-        number = (number ^ (uint64_t)fields[i]) * 1099511628211u;
-    }
-    return number;
-}
-
-/* A new state is remembered. Where there is no room, each state is a known one. */
+/* A new state is remembered. Where there is no room, each state is a known one. Two states with one number
+ * cost time and nothing else. */
 static int is_new_state(LookUps *looks)
 {
-    const uint64_t present = present_state();
+    const uint64_t present = digest_of_thread_state();
     for (int i = 0; i < looks->count; i++) {
         if (looks->states[i] == present) {
             return 0;

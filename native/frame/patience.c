@@ -25,7 +25,7 @@
  * time of a frame whose result requires one counts with that of the backward behind it.
  *
  * In the last half of the wait, and before the first forecast, `glance(frame)` sees some frames: what differs
- * between them and the captured one is no constant.
+ * between them and the captured one is no constant. Of those that look alike (digest.c) it sees one.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
  * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
@@ -34,6 +34,7 @@
 #include "frame/patience.h"
 
 #include "frame/autograd_nodes.h"
+#include "frame/digest.h"
 #include "frame/look_ups.h"
 #include "frame/price.h"
 #include "frame/worked_time.h"
@@ -57,9 +58,6 @@ typedef struct {
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
  * runs again. */
 enum { TURNS_OF_A_DRIVER = 4 };
-
-/* The most frames of a code object that are looked at before its capture. */
-enum { MOST_GLANCES = 8 };
 
 /* The future is looked at after so many runs, and each time that their number has doubled, if that of the
  * code can pay in so many times of what it has taken. What takes turns with an entry comes again: it is
@@ -338,9 +336,21 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     return more < 0 ? -1 : more ? looks_hot(patience, hook, state) : hot;
 }
 
-PyObject *patience_glance(PyObject *callback, CodeState *state)
+/* Whether it shows what no glance has seen yet. */
+static int shows_news(ColdRuns *cold, uint64_t digest)
 {
-    const Patience *patience = (Patience *)callback;
+    int i = 0;
+    while (i < cold->glances && cold->glanced[i] != digest) {
+        i++;
+    }
+    const int is_new = digest == 0 || i == cold->glances;
+    cold->glanced[cold->glances++] = digest;
+    return is_new;
+}
+
+PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *frame)
+{
+    const Patience *patience = (Patience *)hook->callback;
     ColdRuns *cold = &state->cold;
     const int may_be_captured = cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP
                                 || cold->kind == KIND_FORWARD || cold->kind == KIND_BRIEF;
@@ -352,8 +362,8 @@ PyObject *patience_glance(PyObject *callback, CodeState *state)
     if (!forecast_is_near && !price_is_reached(&patience->rates, state, 2 * cold->ns)) {
         return NULL;
     }
-    cold->glances++;
-    return patience->glance;
+    const FrameState arguments = frame_state(frame);
+    return shows_news(cold, digest_of_arguments(&arguments, hook->key)) ? patience->glance : NULL;
 }
 
 /* --- does an entry pay? ------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@ static inline int is_patience(PyObject *callback)
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
 /* What has to see the frame that Python is to run now (borrowed), or NULL. It is asked once for the frame. */
-PyObject *patience_glance(PyObject *patience, CodeState *state);
+PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *frame);
 
 /* What a capture of the frames that Python has run would cost in a process without experience, in
  * nanoseconds: with all that it imports. */

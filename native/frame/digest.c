@@ -1,0 +1,188 @@
+/* Numbers that stand for what a frame finds at its start: two frames with one number look alike.
+ *
+ * In:  the state of the thread; the arguments of a frame before its first instruction.
+ * Out: a number of 64 bits. A glance at a frame sees nothing new where an earlier one had its number.
+ *
+ *     f(net, x[8, 3], 2), f(net, y[8, 3], 2)    ->    one number
+ *     f(net, x[8, 3], 2), f(net, x[8, 4], 2)    ->    two numbers
+ *
+ * It follows `capture/sizes/glances.py`: arguments, their items, and the settings of optimizers among both.
+ * Two states that happen to have one number cost a capture that knows less. */
+
+#include "frame/digest.h"
+
+#include "guards/raw_lookup.h"
+#include "tensors/tensor_access.h"
+#include "tensors/torch_symbols.h"
+
+#include <string.h>
+
+/* MOST_ITEMS of glances.py */
+enum { MOST_ITEMS = 16 };
+
+typedef struct {
+    uint64_t number;
+    int knows_all; /* 0: there is something that only torch's accessors can read */
+} Digest;
+
+static void add(Digest *digest, uint64_t field)
+{
+    digest->number = (digest->number ^ field) * 1099511628211u; /* FNV-1a, over whole fields */
+    digest->number ^= digest->number >> 29;
+}
+
+static void add_thread_state(Digest *digest)
+{
+    int64_t fields[GLOBAL_STATE_FIELDS] = {0};
+    if (tensor_access_ready()) {
+        tensor_global_state(fields);
+    }
+    for (int i = 0; i < GLOBAL_STATE_FIELDS; i++) {
+        add(digest, (uint64_t)fields[i]);
+    }
+}
+
+static Digest new_digest(void)
+{
+    Digest digest = {14695981039346656037u, 1};
+    add_thread_state(&digest);
+    return digest;
+}
+
+static void add_tensor(Digest *digest, PyObject *tensor)
+{
+    if (!tensor_is_plain(tensor)) {
+        digest->knows_all = 0;
+        return;
+    }
+    const int ndim = tensor_ndim(tensor);
+    const int64_t *sizes = tensor_sizes(tensor), *strides = tensor_strides(tensor);
+    add(digest, (uint64_t)ndim);
+    for (int i = 0; i < ndim; i++) {
+        add(digest, (uint64_t)sizes[i]);
+        add(digest, (uint64_t)strides[i]);
+    }
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* What has no items. */
+static void add_single(Digest *digest, PyObject *value)
+{
+    int overflow;
+    add(digest, (uintptr_t)(value == NULL ? NULL : Py_TYPE(value)));
+    if (value == NULL) {
+        return;
+    }
+    if (PyLong_CheckExact(value)) {
+        add(digest, (uint64_t)PyLong_AsLongLongAndOverflow(value, &overflow));
+    } else if (PyFloat_CheckExact(value)) {
+        add(digest, bits_of(PyFloat_AS_DOUBLE(value)));
+    } else if (tensor_check_exact(value)) {
+        add_tensor(digest, value);
+    }
+}
+
+typedef void (*AddItem)(Digest *digest, PyObject *item, int is_first);
+
+static void add_sequence(Digest *digest, PyObject *sequence, AddItem add_item)
+{
+    const Py_ssize_t count = Py_MIN(Py_SIZE(sequence), MOST_ITEMS);
+    add(digest, (uint64_t)count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item =
+            PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, i) : PyList_GET_ITEM(sequence, i);
+        add_item(digest, item, i == 0 && PyTuple_Check(sequence));
+    }
+}
+
+static void add_dict(Digest *digest, PyObject *dict, AddItem add_item)
+{
+    PyObject *key, *item;
+    Py_ssize_t place = 0;
+    for (int i = 0; i < MOST_ITEMS && PyDict_Next(dict, &place, &key, &item); i++) {
+        if (PyUnicode_CheckExact(key)) {
+            add(digest, (uint64_t)PyObject_Hash(key));
+            add_item(digest, item, 0);
+        }
+    }
+}
+
+/* 1 if the value has items. */
+static int add_items(Digest *digest, PyObject *value, AddItem add_item)
+{
+    if (value != NULL && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {
+        add_sequence(digest, value, add_item);
+    } else if (value != NULL && PyDict_CheckExact(value)) {
+        add_dict(digest, value, add_item);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static void add_setting(Digest *digest, PyObject *value, int is_first)
+{
+    add_single(digest, value);
+}
+
+static void add_group(Digest *digest, PyObject *group, int is_first)
+{
+    add_items(digest, group, add_setting);
+}
+
+/* 1 if it is an optimizer, or has settings as one. */
+static int add_settings(Digest *digest, PyObject *object)
+{
+    static RawKey name;
+    PyObject *groups;
+    if (name.object == NULL) {
+        name.object = PyUnicode_InternFromString("param_groups");
+        name.hash = name.object == NULL ? 0 : PyObject_Hash(name.object);
+        PyErr_Clear();
+    }
+    if (name.object == NULL || raw_instance_attribute(object, &name, NULL, &groups) != RAW_FOUND) {
+        return 0;
+    }
+    add_items(digest, groups, add_group);
+    return 1;
+}
+
+static int is_module(PyObject *object)
+{
+    return torch_symbols.module_type != NULL && PyObject_TypeCheck(object, torch_symbols.module_type);
+}
+
+/* An argument, or an item of one. The first of them may be the owner of the method: sizes are its own. */
+static void add_object(Digest *digest, PyObject *value, int is_first)
+{
+    add_single(digest, value);
+    if (value != NULL && (add_settings(digest, value) || is_module(value)) && is_first) {
+        add(digest, (uintptr_t)value);
+    }
+}
+
+uint64_t digest_of_thread_state(void)
+{
+    return new_digest().number;
+}
+
+uint64_t digest_of_arguments(const FrameState *frame, PyObject *key)
+{
+    if (!tensor_access_ready()) {
+        return 0;
+    }
+    Digest digest = new_digest();
+    add(&digest, (uintptr_t)key);
+    for (Py_ssize_t i = 0; i < frame->nlocals; i++) {
+        if (!add_items(&digest, frame->locals[i], add_object)) {
+            add_object(&digest, frame->locals[i], i == 0);
+        }
+    }
+    return digest.knows_all ? digest.number : 0;
+}
