@@ -36,6 +36,7 @@ CAPTURE_WEAK int init_direct_call(PyObject *module);
 CAPTURE_WEAK int init_file_stamps(PyObject *module);
 CAPTURE_WEAK int init_mersenne_twister(PyObject *module);
 CAPTURE_WEAK int init_recurrent(PyObject *module);
+CAPTURE_WEAK int init_convolution(PyObject *module);
 
 /* --- a frame as guards see it: all references borrowed ----------------------------------------------- */
 

@@ -36,6 +36,7 @@ static int init_parts(PyObject *module)
         {"file_stamps", init_file_stamps},
         {"mersenne_twister", init_mersenne_twister},
         {"recurrent", init_recurrent},
+        {"convolution", init_convolution},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {

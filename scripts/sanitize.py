@@ -30,7 +30,10 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "capture_records.py")
 TESTS = ["tests/native", "tests/guards"]
 
 #: kernels of odd sizes and strides, and whole programs: what runs in two minutes
-KERNELS = ["llvm/dense", "lower/test_reduction.py", "kernel/test_recurrent.py", "launch/test_own_product.py"]
+KERNELS = [
+    "llvm/dense", "lower/test_reduction.py", "kernel/test_recurrent.py", "kernel/test_convolution.py",
+    "launch/test_own_product.py",
+]  # fmt: skip
 PROGRAMS = ("yolo", "translation", "unet")
 SCRIPT = "scripts/guarded_memory.py"
 PYTEST = ["pytest", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]

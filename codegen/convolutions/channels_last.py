@@ -25,6 +25,7 @@ from codegen.convolutions import BACKWARD, FORWARD
 from codegen.convolutions.gains import COPY, gain_of, is_plain, is_row_major
 from codegen.convolutions.keepers import CALLED, SLICE, followed, is_image, reads_any
 from codegen.convolutions.one_pixel import as_products
+from codegen.convolutions.own import as_own
 from codegen.fake.shapes.spec import Spec, channels_last, contiguous
 from codegen.launch.levels import host_level
 
@@ -54,6 +55,7 @@ def lay_out(graphs: Sequence[fx.Graph], passed: Passed = (), fixed: Container[fx
         if chosen:
             Relayout(graph, regions, chosen).apply()
         as_products(graph, chosen)
+        as_own(graph, chosen)
 
 
 def has_gains() -> bool:

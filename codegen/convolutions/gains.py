@@ -13,6 +13,7 @@ machine with AVX-512 (with AVX2 the gains are larger).
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
@@ -28,6 +29,8 @@ OF_WEIGHTS = 0.5  # the same for weights
 CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images
 #: channels that a kernel of one pixel takes at once: with others it is slow, or even writes outside
 BLOCK = 16
+#: a convolution of our own starts so much earlier, and takes longer for each multiplication; the most it has
+START, MULTIPLICATION, MOST = 40000.0, 0.002, 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,10 @@ def gain_of(node: fx.Node) -> float | None:
     if factor is None:
         return None
     moved = factor * (CALL + PIXEL * (image.numel() + result.numel()))
-    return call.parts * (moved - OF_WEIGHTS * weight.numel())
+    gain = moved - OF_WEIGHTS * weight.numel()
+    if is_ours(node, call):
+        gain = min(gain, MULTIPLICATION * multiplications(call) - START)
+    return call.parts * gain
 
 
 def factor_of(call: Call, image: torch.Tensor, weight: torch.Tensor, result: torch.Tensor) -> float | None:
@@ -99,3 +105,24 @@ def factor_of(call: Call, image: torch.Tensor, weight: torch.Tensor, result: tor
     if call.groups > 1:
         return 2.0 if call.groups == image.shape[1] == result.shape[1] else 0.0
     return 2.0 if strided and not call.transposed else 1.0
+
+
+# --- our own ------------------------------------------------------------------------------------------------
+
+
+def multiplications(call: Call) -> float:
+    weight, source = call.weight.meta["val"], call.image.meta["val"]
+    batch, _, *places = source.shape if call.transposed else call.result.shape
+    return float(weight.numel() * batch * prod(places))
+
+
+def is_ours(node: fx.Node, call: Call) -> bool:
+    """Whether our code computes it where its images are row-major."""
+    tensors = (call.image.meta["val"], call.weight.meta["val"], call.result)
+    return (
+        all(is_plain(value, (3, 4)) and value.dtype is torch.float32 for value in tensors)
+        and call.groups == 1
+        and call.parts > 0
+        and all(map(is_row_major, results_of(node)))
+        and multiplications(call) <= MOST
+    )

@@ -25,7 +25,7 @@ from torch import fx
 
 from codegen.convolutions import BACKWARD, FORWARD
 from codegen.convolutions.gains import Call, call_of, is_plain, is_row_major, results_of
-from codegen.fake.dispatch import run_rule
+from codegen.convolutions.replacement import Replacement
 
 aten = torch.ops.aten
 DIMS = (3, 4, 5)
@@ -54,12 +54,11 @@ def is_one_pixel(node: fx.Node, call: Call) -> bool:
     return is_small and not call.transposed and call.groups == 1 and is_row_major(call.weight.meta["val"])
 
 
-class Products:
+class Products(Replacement):
     """The products in the place of a node."""
 
     def __init__(self, node: fx.Node, call: Call) -> None:
-        self.node = node
-        self.call = call
+        super().__init__(node, call)
         self.batch, self.inner, *self.pixels = call.image.meta["val"].shape
         self.outer = call.weight.meta["val"].shape[0]
         self.area = prod(self.pixels)
@@ -74,48 +73,22 @@ class Products:
         """In rows: one for each result."""
         raise NotImplementedError
 
-    def replace(self) -> None:
-        node = self.node
-        with node.graph.inserting_before(node):
-            made = self._results()
-        for user in [node] if node.target is FORWARD else list(node.users):
-            place: Any = 0 if user is node else user.args[1]
-            user.replace_all_uses_with(made[place])
-            node.graph.erase_node(user)
-        if node.target is BACKWARD:
-            node.graph.erase_node(node)
+    def weight(self) -> fx.Node:
+        return self.make(aten.view.default, self.call.weight, [self.outer, self.inner])
 
-    def _results(self) -> list[Any]:
-        arguments: tuple[Any, ...] = self.node.args
-        weight = self.make(aten.view.default, self.call.weight, [self.outer, self.inner])
-        if self.node.target is FORWARD:
-            result = self.forward(arguments[0], weight)
-            if arguments[2] is None:
-                return [result]
-            bias = self.make(aten.view.default, arguments[2], [self.outer, *(1 for _ in self.pixels)])
-            return [self.make(aten.add.Tensor, result, bias)]
-        gradient, image, *_, wanted = arguments
-        results: list[Any] = [None, None, None]
-        if wanted[0]:
-            results[0] = self.forward(gradient, self.make(aten.t.default, weight))
-        if wanted[1]:
-            shape = list(self.call.weight.meta["val"].shape)
-            results[1] = self.make(aten.view.default, self.of_weights(gradient, image), shape)
-        if wanted[2]:
-            around = [0, *range(2, 2 + len(self.pixels))]
-            results[2] = self.make(aten.sum.dim_IntList, gradient, around)
-        return results
+    def result(self, image: Any, bias: Any) -> fx.Node:
+        result = self.forward(image, self.weight())
+        if bias is None:
+            return result
+        bias = self.make(aten.view.default, bias, [self.outer, *(1 for _ in self.pixels)])
+        return self.make(aten.add.Tensor, result, bias)
 
-    def make(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
-        made = self.node.graph.call_function(target, args, kwargs)
-        made.meta.update(self.node.meta)
-        values: Any = fx.node.map_arg((args, kwargs), lambda item: item.meta["val"])
-        made.meta["val"] = run_rule(self.call.image.meta["val"].fake_mode, target, *values)
-        return made
+    def of_image(self, gradient: Any) -> fx.Node:
+        return self.forward(gradient, self.make(aten.t.default, self.weight()))
 
-    def in_rows(self, node: Any) -> fx.Node:
-        """A row-major copy. Where the memory is so already, the lowering makes none."""
-        return self.make(aten.clone.default, node, memory_format=torch.contiguous_format)
+    def of_weight(self, gradient: Any, image: Any) -> fx.Node:
+        shape = list(self.call.weight.meta["val"].shape)
+        return self.make(aten.view.default, self.of_weights(gradient, image), shape)
 
 
 class Matrices(Products):

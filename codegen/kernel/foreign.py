@@ -14,7 +14,7 @@ from typing import Any
 
 from torch._ops import OpOverload
 
-#: the namespace of our own operators (`codegen.kernel.recurrent` defines them)
+#: the namespace of our own operators (`codegen.kernel.own_operators` defines them)
 OUR_OPERATORS = "_capture"
 #: the namespaces of torch's operators and our own
 NAMESPACES = frozenset((

@@ -12,44 +12,15 @@ the steps. The import of this module defines the operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import _capture
 import torch
 
-from codegen.kernel.foreign import OUR_OPERATORS
+from codegen.kernel.own_operators import addresses, defined
 
 GATES = 3  # of a GRU, in the order of torch: reset, update, new
 Tensor = torch.Tensor
-
-LIBRARY = torch.library.Library(OUR_OPERATORS, "FRAGMENT")
-#: name of an operator -> what computes it
-KERNELS: dict[str, Callable[..., Any]] = {}
-
-
-def defined(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function makes the results; what it returns beside them runs where they have memory."""
-
-    def register(make: Callable[..., Any]) -> Callable[..., Any]:
-        def kernel(*args: Any) -> Any:
-            rows = [arg.contiguous() if isinstance(arg, Tensor) else arg for arg in args]
-            results, run = make(*rows)
-            if rows[0].numel():  # else the batch is empty
-                run()
-            return results
-
-        name = LIBRARY.define(schema)
-        LIBRARY.impl(name, kernel, "CPU")
-        LIBRARY.impl(name, lambda *args: make(*args)[0], "Meta")
-        KERNELS[f"{OUR_OPERATORS}::{name}"] = kernel
-        return make
-
-    return register
-
-
-def addresses(*tensors: Tensor | None) -> tuple[int, ...]:
-    return tuple(0 if tensor is None else tensor.data_ptr() for tensor in tensors)
 
 
 def sizes(states: Tensor, reverse: bool, relu: bool = False) -> tuple[Any, ...]:

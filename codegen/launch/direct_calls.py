@@ -157,9 +157,9 @@ def callable_of(op: Any) -> Callable[..., Any]:
     if op in INSTEAD:
         return INSTEAD[op]
     if op.namespace == OUR_OPERATORS:
-        from codegen.kernel.recurrent import KERNELS  # lazy: import time
+        from codegen.kernel.own_operators import kernel_of  # lazy: import time
 
-        return KERNELS[op.name()]
+        return kernel_of(op.name())
     if op.namespace not in TORCHS_OWN:
         return uncaptured(op._op)
     return directly(op) if op.namespace == "aten" else op._op

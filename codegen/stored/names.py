@@ -178,7 +178,9 @@ def operator_named(name: str, overload: str) -> OpOverload:
     """The operator of that name. Raises Malformed."""
     namespace, _, base = name.partition("::")
     if namespace == OUR_OPERATORS:
-        from codegen.kernel import recurrent  # noqa: F401  lazy: import time; defines the operators
+        from codegen.kernel.own_operators import define_all  # lazy: import time
+
+        define_all()
     packet = getattr(getattr(torch.ops, namespace, None), base, None)
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, OpOverload) or is_foreign(found):

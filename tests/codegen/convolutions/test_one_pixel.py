@@ -13,7 +13,7 @@ from torch import nn
 import capture
 from codegen.compile_fx import compile_fx
 from codegen.launch import assembly
-from tests.codegen.convolutions.test_channels_last import always, compare, same  # noqa: F401
+from tests.codegen.convolutions.test_channels_last import always, by_onednn, compare, same  # noqa: F401
 
 pytest.importorskip("_capture")
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")

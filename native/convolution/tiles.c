@@ -1,0 +1,144 @@
+/* Tiles of convolutions in float32, by AVX2 or AVX-512. tiles_of.h has the text. */
+#include "convolution/tiles.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define BYTES 32
+#define TARGET __attribute__((target("avx2,fma")))
+#define ROWS_OF_TWO 6 /* with 16 registers */
+#define NAMED(name) name##_32
+#define LOAD _mm256_loadu_ps
+#define STORE _mm256_storeu_ps
+#define SPREAD _mm256_set1_ps
+#define MULTIPLY_ADD _mm256_fmadd_ps
+#include "convolution/tiles_of.h"
+
+/* for channels that fill no vector of 64 bytes */
+#define BYTES 32
+#define TARGET __attribute__((target("avx512f,avx512vl,fma")))
+#define ROWS_OF_TWO 12
+#define NAMED(name) name##_half
+#define LOAD _mm256_loadu_ps
+#define STORE _mm256_storeu_ps
+#define SPREAD _mm256_set1_ps
+#define MULTIPLY_ADD _mm256_fmadd_ps
+#include "convolution/tiles_of.h"
+
+#define BYTES 64
+#define TARGET __attribute__((target("avx512f,avx512vl")))
+#define ROWS_OF_TWO 12
+#define NAMED(name) name##_64
+#define LOAD _mm512_loadu_ps
+#define STORE _mm512_storeu_ps
+#define SPREAD _mm512_set1_ps
+#define MULTIPLY_ADD _mm512_fmadd_ps
+#include "convolution/tiles_of.h"
+#endif
+
+static int widest = 64; /* bytes */
+
+int tiles_limit(int bytes)
+{
+    const int before = widest;
+    widest = bytes;
+    return before;
+}
+
+const Tiles *tiles_for(int64_t channels)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (widest >= 64 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+        const bool fills =
+            (channels + tiles_64.lanes - 1) / tiles_64.lanes * tiles_64.lanes < channels + tiles_half.lanes;
+        return fills ? &tiles_64 : &tiles_half;
+    }
+    if (widest >= 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return &tiles_32;
+    }
+#endif
+    return NULL;
+}
+
+#if defined(__x86_64__)
+#define BLOCK 8
+
+/* 8 rows of 8 elements. */
+static inline __attribute__((always_inline, target("avx2"))) void
+transpose_block(const float *from, int64_t from_row, float *to, int64_t to_row)
+{
+    __m256 rows[BLOCK], pairs[BLOCK], quads[BLOCK];
+    _Pragma("GCC unroll 8") for (int i = 0; i < BLOCK; i++)
+    {
+        rows[i] = _mm256_loadu_ps(from + i * from_row);
+    }
+    _Pragma("GCC unroll 4") for (int i = 0; i < BLOCK; i += 2)
+    {
+        pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+        pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    _Pragma("GCC unroll 2") for (int i = 0; i < BLOCK; i += 4)
+    {
+        _Pragma("GCC unroll 2") for (int j = 0; j < 2; j++)
+        {
+            quads[i + 2 * j] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0x44);
+            quads[i + 2 * j + 1] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0xee);
+        }
+    }
+    _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+    {
+        _mm256_storeu_ps(to + i * to_row, _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20));
+        _mm256_storeu_ps(to + (i + 4) * to_row, _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31));
+    }
+}
+
+__attribute__((target("avx2"))) void transpose(const float *from, int64_t from_row, int64_t rows,
+                                               int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole_columns = columns / BLOCK * BLOCK;
+    for (int64_t i = 0; i < rows; i += BLOCK) {
+        const int64_t part = rows - i < BLOCK ? rows - i : BLOCK;
+        int64_t j = 0;
+        for (; part == BLOCK && j < whole_columns; j += BLOCK) {
+            transpose_block(from + i * from_row + j, from_row, to + j * to_row + i, to_row);
+        }
+        for (; j < columns; j++) {
+            for (int64_t row = i; row < i + part; row++) {
+                to[j * to_row + row] = from[row * from_row + j];
+            }
+        }
+    }
+}
+
+__attribute__((target("avx2"))) void pick(const float *from, int64_t step, int64_t count, float *to)
+{
+    int64_t i = 0;
+    for (; step == 2 && i + BLOCK < count; i += BLOCK) { /* it reads an element more: not in the last block */
+        const __m256 left = _mm256_loadu_ps(from + 2 * i), right = _mm256_loadu_ps(from + 2 * i + BLOCK);
+        const __m256i pairs = _mm256_castps_si256(_mm256_shuffle_ps(left, right, 0x88));
+        _mm256_storeu_si256((__m256i *)(to + i), _mm256_permute4x64_epi64(pairs, 0xd8));
+    }
+    for (; i < count; i++) {
+        to[i] = from[i * step];
+    }
+}
+#else
+void transpose(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            to[j * to_row + i] = from[i * from_row + j];
+        }
+    }
+}
+
+void pick(const float *from, int64_t step, int64_t count, float *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = from[i * step];
+    }
+}
+#endif

@@ -1,0 +1,162 @@
+/* Gradients of the weights of convolutions: sums over all places of all images, for each tap and each channel
+ * of the result. */
+#include "convolution/convolution.h"
+
+#include <Python.h>
+#include <string.h>
+
+#include "convolution/tiles.h"
+#include "graph/parallel.h"
+
+#define CHAIN 256 /* places whose sum is one chain: longer ones are less exact */
+
+typedef struct {
+    const Sizes *sizes;
+    const Tiles *tiles;
+    Copy copy;
+    int64_t width, count, rows; /* rows: taps of a tile */
+    const int64_t *taps;
+    const float *gradient, *image;
+    float *sums, *bias, *output; /* bias: sums of all places, or NULL */
+} WeightGradient;
+
+/* Adds some rows of places, or a part of a row, for the taps [begin, end). */
+static void add_places(const WeightGradient *job, Taps tile, int64_t begin, int64_t end)
+{
+    const int64_t lanes = job->tiles->lanes;
+    const float *gradient = tile.gradient;
+    for (int64_t tap = begin; tap < end; tap += job->rows) {
+        const int64_t rows = least(job->rows, end - tap);
+        tile.taps = job->taps + tap;
+        for (int64_t first = 0; first < job->width; first += MOST_VECTORS * lanes) {
+            const int64_t vectors = least(MOST_VECTORS, (job->width - first) / lanes);
+            tile.gradient = gradient + first;
+            tile.sums = job->sums + tap * job->width + first;
+            job->tiles->taps[vectors - 1][rows - 1](&tile);
+        }
+    }
+}
+
+/* The same for the bias, which is a weight of images that are 1 everywhere. */
+static void add_bias(const WeightGradient *job, Taps tile)
+{
+    static const int64_t first_tap = 0;
+    float ones[CHAIN];
+    for (int64_t i = 0; i < tile.columns; i++) {
+        ones[i] = 1;
+    }
+    tile.taps = &first_tap;
+    tile.source = ones;
+    tile.source_row = 0;
+    const float *gradient = tile.gradient;
+    for (int64_t first = 0; first < job->width; first += job->tiles->lanes) {
+        tile.gradient = gradient + first;
+        tile.sums = job->bias + first;
+        job->tiles->taps[0][0](&tile);
+    }
+}
+
+/* Adds the places of an image. */
+static void add_image(const WeightGradient *job, const float *source, const float *gradient, int64_t begin,
+                      int64_t end)
+{
+    const int64_t size = job->sizes->result[ROWS], columns = job->sizes->result[COLUMNS];
+    const int64_t source_row = job->sizes->stride[ROWS] * row_of(&job->copy);
+    const int64_t rows = columns < CHAIN ? CHAIN / columns : 1;
+    for (int64_t y = 0; y < size; y += rows) {
+        for (int64_t x = 0; x < columns; x += CHAIN) {
+            const Taps tile = {.source = source + y * source_row + x,
+                               .gradient = gradient + (y * columns + x) * job->width,
+                               .source_row = source_row,
+                               .rows = least(rows, size - y),
+                               .columns = least(CHAIN, columns - x),
+                               .width = job->width};
+            add_places(job, tile, begin, end);
+            if (begin == 0 && job->bias != NULL) {
+                add_bias(job, tile);
+            }
+        }
+    }
+}
+
+/* The tiles of taps [begin, end). */
+static int32_t run_taps(const void *data, int64_t begin, int64_t end)
+{
+    const WeightGradient *job = data;
+    const Sizes *sizes = job->sizes;
+    const int64_t first = begin * job->rows, last = least(end * job->rows, job->count);
+    const int64_t channel = first / taps_of(sizes), channels = divided_up(last, taps_of(sizes)) - channel;
+    const int64_t plane = sizes->image[ROWS] * sizes->image[COLUMNS];
+    const int64_t places = sizes->result[ROWS] * sizes->result[COLUMNS];
+    float *memory = memory_of(&job->copy, sizes->channels);
+    float *gradient = PyMem_RawCalloc((size_t)(places * job->width), sizeof(float));
+    const bool fails = memory == NULL || gradient == NULL;
+    for (int64_t i = 0; i < sizes->batch && !fails; i++) {
+        const float *image = job->image + i * sizes->channels * plane;
+        if (!job->copy.is_image) {
+            copy_image(&job->copy, image + channel * plane, channels,
+                       memory + channel * channel_of(&job->copy));
+        }
+        transpose(job->gradient + i * sizes->out_channels * places, places, sizes->out_channels, places,
+                  gradient, job->width);
+        add_image(job, job->copy.is_image ? image : memory, gradient, first, last);
+    }
+    if (!fails) {
+        transpose(job->sums + first * job->width, job->width, last - first, sizes->out_channels,
+                  job->output + first, job->count);
+    }
+    PyMem_RawFree(memory);
+    PyMem_RawFree(gradient);
+    return fails ? -1 : 0;
+}
+
+/* Where the first place reads the copy, by channels, rows and columns of the kernel. */
+static void write_taps(const Sizes *sizes, const Copy *copy, int64_t *taps)
+{
+    int64_t row, column;
+    for (int64_t channel = 0; channel < sizes->channels; channel++) {
+        for (int64_t y = 0; y < sizes->kernel[ROWS]; y++) {
+            for (int64_t x = 0; x < sizes->kernel[COLUMNS]; x++) {
+                reads_at(sizes, false, ROWS, 0, y, &row);
+                reads_at(sizes, false, COLUMNS, 0, x, &column);
+                *taps++ = channel * channel_of(copy) + place_of(copy, row, column);
+            }
+        }
+    }
+}
+
+int32_t convolution_weights(const Sizes *sizes, float *const *matrices)
+{
+    const Tiles *tiles = tiles_for(sizes->out_channels);
+    const int64_t width = divided_up(sizes->out_channels, tiles->lanes) * tiles->lanes;
+    const Copy copy = copy_for(sizes, false);
+    const int64_t places = sizes->result[ROWS] * sizes->result[COLUMNS];
+    const int64_t count = sizes->channels * taps_of(sizes);
+    const int64_t rows = tiles->most_rows[least(MOST_VECTORS, width / tiles->lanes) - 1];
+    int64_t *taps = PyMem_RawMalloc((size_t)count * sizeof(int64_t));
+    float *sums = PyMem_RawCalloc((size_t)((count + 1) * width), sizeof(float));
+    int32_t failed = -1;
+    if (taps != NULL && sums != NULL) {
+        write_taps(sizes, &copy, taps);
+        const WeightGradient job = {.sizes = sizes,
+                                    .tiles = tiles,
+                                    .copy = copy,
+                                    .width = width,
+                                    .count = count,
+                                    .rows = rows,
+                                    .taps = taps,
+                                    .gradient = matrices[0],
+                                    .image = matrices[1],
+                                    .sums = sums,
+                                    .bias = matrices[2] == NULL ? NULL : sums + count * width,
+                                    .output = matrices[3]};
+        const int64_t end = divided_up(count, rows), work = sizes->batch * places * rows * width;
+        failed = parallel_run(run_taps, &job, end, parallel_parts(end, PART_WORK / (work + 1) + 1));
+        if (job.bias != NULL) {
+            memcpy(matrices[2], job.bias, (size_t)sizes->out_channels * sizeof(float));
+        }
+    }
+    PyMem_RawFree(taps);
+    PyMem_RawFree(sums);
+    return failed;
+}
