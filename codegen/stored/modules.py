@@ -1,7 +1,8 @@
 """A captured graph as plain data.
 
 In:  a `torch.fx.GraphModule` of torch calls.
-Out: its nodes in order; a node is named by its position. And a module with the same nodes.
+Out: its nodes in order; a node is named by its position. And a module with the same nodes. The bodies of
+     loops, branches and transforms are graphs among the values of a node's target.
 
     add = x + 1; return (add,)   ->   [["placeholder"], ["call_function", add, [node 0, 1], {}], ...]
 
@@ -30,7 +31,9 @@ class NodeWriter(Writer):
         self.places: dict[fx.Node, int] = {}
 
     def other(self, value: Any) -> Any:
-        return {"node": self.places[value]} if isinstance(value, fx.Node) else super().other(value)
+        if isinstance(value, fx.Node):
+            return {"node": self.places[value]}
+        return {"body": module_data(value)} if isinstance(value, fx.GraphModule) else super().other(value)
 
 
 class NodeReader(Reader):
@@ -46,6 +49,7 @@ def read_node(reader: Reader, place: Any) -> fx.Node:
 
 
 READERS["node"] = read_node
+READERS["body"] = lambda _, rows: module_of(rows)
 
 
 def module_data(gm: fx.GraphModule) -> list[Any]:

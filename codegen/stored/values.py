@@ -1,6 +1,7 @@
 """Plain values of torch's graphs as JSON.
 
-In:  None, numbers, texts, lists, tuples, dicts, slices, ranges, dtypes, devices, operators, functions.
+In:  None, numbers, texts, lists, tuples, dicts, slices, ranges, dtypes, devices, operators, functions; and
+     functions that are made of such values: partial ones, and calls with bodies (`codegen.kernel.outlined`).
 Out: JSON in which each value is exact, and back. `NotStored` where a value has no such form.
 
     (1, -0.0, torch.float32)   ->   {"tuple": [1, {"float": "0000000000000080"}, {"dtype": "float32"}]}
@@ -11,6 +12,7 @@ Bytes are in a list of their own: the JSON has their position.
 
 from __future__ import annotations
 
+import functools
 import struct
 import types
 from collections.abc import Callable
@@ -20,6 +22,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 
+from codegen.kernel.outlined import Structure, outlined, parts_of
 from codegen.stored import names
 from codegen.stored.names import Malformed, NotStored
 
@@ -43,6 +46,9 @@ class Writer:
 
     def other(self, value: Any) -> Any:
         """What the table does not have: functions and classes by name."""
+        call = parts_of(value)
+        if call is not None:
+            return {"outlined": [call[0], self.write(call[1])]}
         name = names.name_of(value)
         if isinstance(value, types.FunctionType):
             return {"function": [*name, names.contents_of(value)]}
@@ -75,6 +81,14 @@ class Reader:
         if kind not in READERS:
             raise Malformed(f"a value of an unknown kind {kind!r:.80}")
         return READERS[kind](self, content)
+
+
+def write_partial(writer: Writer, value: functools.partial[Any]) -> Any:
+    return {"partial": [writer.write(part) for part in (value.func, value.args, value.keywords)]}
+
+
+def write_structure(writer: Writer, value: Structure) -> Any:
+    return {"structure": [writer.write(part) for part in value.parts]}
 
 
 def same(_: Writer, value: Any) -> Any:
@@ -201,6 +215,28 @@ def read_function(_: Reader, content: Any) -> Any:
     return found
 
 
+def read_partial(reader: Reader, content: Any) -> Any:
+    parts = read_items(reader, content)
+    if [type(part) for part in parts[1:]] != [tuple, dict] or not callable(parts[0]):
+        raise Malformed(f"no partial function: {content!r:.80}")
+    function, args, kwargs = parts
+    return functools.partial(function, *args, **kwargs)
+
+
+def read_structure(reader: Reader, content: Any) -> Structure:
+    parts = read_items(reader, content)
+    if [type(part) for part in parts[1:]] != [list, list]:
+        raise Malformed(f"no structure: {content!r:.80}")
+    return Structure.of_parts(*parts)
+
+
+def read_outlined(reader: Reader, content: Any) -> Any:
+    parts = read_items(reader, content)
+    if [type(part) for part in parts] != [str, functools.partial]:
+        raise Malformed(f"no call with bodies: {content!r:.80}")
+    return outlined(*parts)
+
+
 def no_content(_: Reader, content: Any) -> Any:
     return Ellipsis
 
@@ -211,6 +247,7 @@ WRITERS: dict[type, Write] = {
     list: write_list, immutable_list: write_list, tuple: write_tuple, torch.Size: write_size,
     dict: write_dict, immutable_dict: write_dict, slice: write_slice, range: write_range,
     type(Ellipsis): lambda _, __: {"ellipsis": 0},
+    functools.partial: write_partial, Structure: write_structure,
     torch.device: write_device, OpOverload: write_operator,
     **{kind: write_constant(name) for name, kind in CONSTANTS.items()},
 }  # fmt: skip
@@ -226,6 +263,9 @@ READERS: dict[str, Read] = {
     "range": read_range,
     "ellipsis": no_content,
     "device": read_device,
+    "partial": read_partial,
+    "structure": read_structure,
+    "outlined": read_outlined,
     "operator": lambda _, content: names.operator_named(*two_texts(content)),
     "named": lambda _, content: names.object_named(*two_texts(content)),
     "function": read_function,

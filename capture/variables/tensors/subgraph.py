@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorException
-from torch.utils import _pytree as pytree
 
 from capture.graph.bodies import BODIES, module_of
 from capture.graph.named_functions import new_graph
@@ -29,6 +27,7 @@ from capture.variables.core.base import LazyVariable, NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.tensors.tensor import TensorVariable
 from capture_records import dataclass
+from codegen.kernel.outlined import Structure, outlined, tensors_of
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
@@ -47,33 +46,6 @@ class Body:
     structure: Structure
     example: Any
     writes: bool = False  # whether it writes to its arguments, or to tensors from outside
-
-
-class Structure:
-    """A tree of tuples, lists and dicts without its tensors. It keeps leaves that are no tensors."""
-
-    def __init__(self, value: Any) -> None:
-        leaves, self.spec = pytree.tree_flatten(value)
-        self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-        self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-
-    def matches(self, other: Structure) -> bool:
-        """Whether the trees are the same except for their tensors."""
-        return (self.spec, self.leaves, self.places) == (other.spec, other.leaves, other.places)
-
-    def others(self) -> list[Any]:
-        """The leaves that are no tensors."""
-        return [leaf for place, leaf in enumerate(self.leaves) if place not in self.places]
-
-    def fill(self, tensors: Any) -> Any:
-        leaves = list(self.leaves)
-        for place, tensor in zip(self.places, tensors):
-            leaves[place] = tensor
-        return pytree.tree_unflatten(leaves, self.spec)
-
-
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
@@ -255,20 +227,12 @@ def call_node(
 ) -> Variable:
     """A node that calls `run` on tensors and returns the tensors of the tree `example` in order.
 
+    Where `run` is made of named functions and plain values, the graph is stored (`codegen.kernel.outlined`).
     If a result is one of the tensors `given`, the variable is the same one. The graph shows `bodies` as
     submodules with these names and a number.
     """
 
-    def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        try:
-            return tuple(tensors_of(run(*tensors)))
-        except AssertionError as error:  # a kernel may fail on a fake tensor that it does not support
-            if any(isinstance(t, FakeTensor) for t in tensors):
-                raise UnsupportedOperatorException(f"{name}: {error}") from error  # type: ignore[arg-type]
-            raise
-
-    target.__name__ = target.__qualname__ = name
-    node = tx.output.graph.call_function(target, tuple(nodes))
+    node = tx.output.graph.call_function(outlined(name, run), tuple(nodes))
     tx.note_places(node)
     if bodies:
         node.meta[BODIES] = {tx.output.operations.number(name): body for name, body in bodies.items()}

@@ -76,9 +76,7 @@ class DerivativeFunction(Variable):
             raise signal
         options = {name: subgraph.plain(tx, v, no_tensor) for name, v in kwargs.items()}
 
-        def apply(function: Any) -> Any:
-            return lambda primals, args: self.run(function, primals, args, **options)
-
+        apply = functools.partial(self.run, **options)
         given, nodes = given_values(tx, TupleVariable([TupleVariable(self.primals), TupleVariable(args)]), {})
         run = functools.partial(
             run_bodies, apply, bodies_to_run([self.body]), subgraph.Structure(given), len(nodes)
@@ -95,23 +93,23 @@ class DerivativeFunction(Variable):
 def _vjp(tx: Interpreter, func: Variable, *primals: Variable, has_aux: Variable = FALSE) -> Variable:
     aux = has_aux.truth(tx)
 
-    def results(function: Any) -> Any:
-        def run(*primals: Any) -> Any:
-            out: Any = torch.func.vjp(function, *primals, has_aux=aux)
-            return (out[0], out[2]) if aux else out[0]
-
-        return run
-
-    def gradients(function: Any, primals: Any, args: Any, **options: Any) -> Any:
-        return torch.func.vjp(function, *primals, has_aux=aux)[1](*args, **options)
-
     seen: list[subgraph.Body] = []
+    results = functools.partial(_results, aux)
     made = transformed(tx, "vjp", results, func, TupleVariable(list(primals)), {}, keep=seen)
-    pull = DerivativeFunction(tx, "vjp", gradients, list(primals), seen[0])
+    pull = DerivativeFunction(tx, "vjp", functools.partial(_gradients, aux), list(primals), seen[0])
     if not aux:
         return TupleVariable([made, pull])
     out, extra = made.unpack(tx)
     return TupleVariable([out, pull, extra])
+
+
+def _results(aux: bool, function: Callable[..., Any], *primals: Any) -> Any:
+    out: Any = torch.func.vjp(function, *primals, has_aux=aux)
+    return (out[0], out[2]) if aux else out[0]
+
+
+def _gradients(aux: bool, function: Callable[..., Any], primals: Any, args: Any, **options: Any) -> Any:
+    return torch.func.vjp(function, *primals, has_aux=aux)[1](*args, **options)
 
 
 @rule(torch.func.linearize)
@@ -120,18 +118,18 @@ def _linearize(tx: Interpreter, func: Variable, *primals: Variable) -> Variable:
     mode = tx.output.fake_mode
     drawn, mode.has_drawn = mode.has_drawn, False
 
-    def twice(function: Any) -> Any:
-        return lambda *primals: (function(*primals), function(*primals))
-
     seen: list[subgraph.Body] = []
-    made = transformed(tx, "linearize", twice, func, TupleVariable(list(primals)), {}, keep=seen)
+    made = transformed(tx, "linearize", _twice, func, TupleVariable(list(primals)), {}, keep=seen)
     if mode.has_drawn:
         raise GraphBreak("call", value="linearize of a function that draws random numbers")
     mode.has_drawn = drawn
+    tangents = DerivativeFunction(tx, "linearize", _tangents, list(primals), seen[1])
+    return TupleVariable([made.unpack(tx)[0], tangents])
 
-    def tangents(function: Any, primals: Any, args: Any) -> Any:
-        return torch.func.jvp(function, primals, args)[1]
 
-    return TupleVariable(
-        [made.unpack(tx)[0], DerivativeFunction(tx, "linearize", tangents, list(primals), seen[1])]
-    )
+def _twice(function: Callable[..., Any], *primals: Any) -> tuple[Any, Any]:
+    return function(*primals), function(*primals)
+
+
+def _tangents(function: Callable[..., Any], primals: Any, args: Any) -> Any:
+    return torch.func.jvp(function, primals, args)[1]

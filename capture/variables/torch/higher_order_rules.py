@@ -183,16 +183,15 @@ def _option(tx: Interpreter, value: Variable) -> Any:
     return existing
 
 
-def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if not runs_for_real(subgraph.tensors_of((args, kwargs))):
-            if writes:  # the backward writes again, for example to running statistics
-                text = "a checkpoint of a function that writes to tensors"
-                raise UnsupportedOperatorException(text)  # type: ignore[arg-type]
-            return function(*args, **kwargs)
-        return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
-
-    return run
+def _checkpointed(
+    options: dict[str, Any], writes: bool, function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    if not runs_for_real(subgraph.tensors_of((args, kwargs))):
+        if writes:  # the backward writes again, for example to running statistics
+            text = "a checkpoint of a function that writes to tensors"
+            raise UnsupportedOperatorException(text)  # type: ignore[arg-type]
+        return function(*args, **kwargs)
+    return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
 
 
 # --- map --------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def _scan(
     lifted = [node.meta["example_value"] for node in body.lifted]
     taken = [*subgraph.tensors_of(given), *lifted]
     made = layout_of(tx, "scan", functools.partial(run, *taken), symbolic)
-    limited = up_to_long("scan", run, where, place=count)
+    limited = functools.partial(_up_to_long, "scan", run, where, count)
     bodies = {"scan_combine_fn": body.module}
     return subgraph.call_node(tx, "scan", limited, [*nodes, *body.lifted], made, bodies=bodies)
 
@@ -179,21 +179,17 @@ def steps_of(size: int, reverse: bool) -> list[int]:
     return list(range(size))[::-1] if reverse else list(range(size))
 
 
-def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
+def _up_to_long(what: str, run: Callable[..., Any], dim: int, place: int, *tensors: torch.Tensor) -> Any:
     """`run` for a node. A compiler unrolls short loops.
 
     The size of the argument at `place` is the number of steps.
     """
-
-    def limited(*tensors: torch.Tensor) -> Any:
-        size = tensors[place].shape[dim]
-        if asks_for_layout(size):
-            return run(*tensors, symbolic=True)
-        if not runs_for_real(list(tensors)) and (not isinstance(size, int) or size > LONG):
-            raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
-        return run(*tensors)
-
-    return limited
+    size = tensors[place].shape[dim]
+    if asks_for_layout(size):
+        return run(*tensors, symbolic=True)
+    if not runs_for_real(list(tensors)) and (not isinstance(size, int) or size > LONG):
+        raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
+    return run(*tensors)
 
 
 # --- associative_scan -------------------------------------------------------------------------------------
@@ -223,7 +219,7 @@ def _associative_scan(
     lifted = [node.meta["example_value"] for node in body.lifted]
     taken = [*subgraph.tensors_of(given), *lifted]
     made = layout_of(tx, "associative_scan", functools.partial(run, *taken), symbolic)
-    limited = up_to_long("associative_scan", run, where)
+    limited = functools.partial(_up_to_long, "associative_scan", run, where, 0)
     bodies = {"associative_scan_combine_fn": body.module}
     return subgraph.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made, bodies=bodies)
 
@@ -284,7 +280,11 @@ def _called(
     body = subgraph.outline(tx, bound, *given, may_write=True)
     check_results(function, body)
     returned = subgraph.tensor_variables(tx, [*plain, *kwargs.values()])
-    return transform_node(tx, name, lambda f: f, [body], given, nodes, body.example, returned)
+    return transform_node(tx, name, _call, [body], given, nodes, body.example, returned)
+
+
+def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 def is_object(tx: Interpreter, value: Variable) -> bool:

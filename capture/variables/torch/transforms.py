@@ -61,6 +61,11 @@ TRANSFORMS: dict[Any, Callable[..., Any]] = {
 }
 
 
+RUNS: dict[str, Callable[..., Any]] = {
+    transform.__name__: run for transform, run in TRANSFORMS.items()
+}  # by name: a stored graph has names
+
+
 class TransformVariable(Variable):
     """`transform(function, *args, **options)`."""
 
@@ -85,11 +90,8 @@ class TransformVariable(Variable):
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         positional = [subgraph.plain(tx, a, no_tensor) for a in self.args]
         options = {name: subgraph.plain(tx, v, no_tensor) for name, v in self.options.items()}
-        run = TRANSFORMS[self.transform]
-        name = self.transform.__name__
-        return transformed(
-            tx, name, lambda f: run(f, *positional, **options), self.function, TupleVariable(args), kwargs
-        )
+        apply = functools.partial(_call_transformed, self.transform.__name__, positional, options)
+        return transformed(tx, self.transform.__name__, apply, self.function, TupleVariable(args), kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_callable(self.transform)
@@ -101,6 +103,18 @@ class TransformVariable(Variable):
         return [self.function, *self.args, *self.options.values()]
 
 
+def _call_transformed(
+    name: str,
+    positional: list[Any],
+    options: dict[str, Any],
+    function: Callable[..., Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """A call of what the transform of that name makes of the function."""
+    return RUNS[name](function, *positional, **options)(*args, **kwargs)
+
+
 def no_tensor(value: TensorVariable) -> Any:
     raise GraphBreak("not_a_graph_argument", value=value)
 
@@ -108,7 +122,8 @@ def no_tensor(value: TensorVariable) -> Any:
 #: The most bodies of one node.
 MAX_CALLS = 32
 
-Apply = Callable[[Callable[..., Any]], Callable[..., Any]]
+#: `apply(function, *args, **kwargs)`
+Apply = Callable[..., Any]
 
 
 def transformed(
@@ -120,7 +135,7 @@ def transformed(
     kwargs: dict[str, Variable],
     keep: list[subgraph.Body] | None = None,
 ) -> Variable:
-    """A node for `apply(function)(*args, **kwargs)`.
+    """A node for `apply(function, *args, **kwargs)`.
 
     A transform may call the function again, for each chunk of a batch. Each call has its own body, because
     the function may do something else each time. The bodies are added to `keep`.
@@ -134,7 +149,7 @@ def transformed(
         bodies.append(subgraph.outline(tx, function, args, kwargs))
         return bodies[-1].example
 
-    example = on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
+    example = on_fakes(tx, name, functools.partial(apply, interpreted, *given[0], **given[1]))
     if not bodies:
         raise GraphBreak("call", value=f"{name}, which does not call {function.describe()}")
     return transform_node(tx, name, apply, bodies, given, nodes, example)
@@ -239,7 +254,7 @@ def run_bodies(
         body, results, lifted = next(following)
         return results.fill(body(*subgraph.tensors_of((args, kwargs)), *lifted))
 
-    return apply(function)(*args, **kwargs)
+    return apply(function, *args, **kwargs)
 
 
 # --- rules ------------------------------------------------------------------------------------------------
@@ -261,10 +276,12 @@ def _jvp(
 ) -> Variable:
     fixed = {name: subgraph.plain(tx, v, no_tensor) for name, v in options.items()}
 
-    def apply(function: Any) -> Any:
-        return lambda primals, tangents: torch.func.jvp(function, primals, tangents, **fixed)
-
+    apply = functools.partial(_call_jvp, fixed)
     return transformed(tx, "jvp", apply, func, TupleVariable([primals, tangents]), {})
+
+
+def _call_jvp(options: dict[str, Any], function: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    return torch.func.jvp(function, primals, tangents, **options)
 
 
 # --- transforms that code outside of the frame applied ----------------------------------------------------

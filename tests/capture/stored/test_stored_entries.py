@@ -25,6 +25,7 @@ from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import RecompileError
 from capture.stored.store import KIND, Shelf, shelf_of
+from codegen.launch.compiled import EagerGraph
 
 ROOT = Path(__file__).parents[3]
 X = torch.arange(6.0).reshape(2, 3)
@@ -71,6 +72,72 @@ def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     assert results[1][1] > 0
     assert results[1][2] == 0
     assert str(results[0][0]) == str(results[1][0])
+
+
+BODIES = {
+    "vmap": "torch.vmap(lambda row: (row * 2).sum(), in_dims=1, chunk_size=2)(x)",
+    "grad of each row": "torch.vmap(torch.func.grad(lambda row: row.sin().sum()))(x)",
+    "jacrev": "torch.func.jacrev(torch.sin)(x[0])",
+    "vjp": "torch.func.vjp(lambda x: {'a': x.sin(), 'b': 3}['a'], x)[1](x)",
+    "jvp": "torch.func.jvp(torch.sin, (x,), (x,))",
+    "linearize": "torch.func.linearize(torch.sin, x)[1](x)",
+    "cond": "torch.cond(x.sum() > 0, lambda x: (x.sin(), [x + 1]), lambda x: (x.cos(), [x * 2]), (x,))",
+    "while_loop": "torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), x))",
+    "scan": "scan(lambda c, row: (c + row, c * row), torch.zeros(3), x)",
+    "associative_scan": "associative_scan(torch.add, x, 0, combine_mode='generic')",
+    "map": "map_slices(lambda row: row * 2, x)",
+    "checkpoint": "checkpoint(lambda x, *, scale: {'y': x.sin() * scale}, x, scale=2, use_reentrant=False)",
+}
+BODY_IMPORTS = """
+from torch._higher_order_ops.associative_scan import associative_scan
+from torch._higher_order_ops.map import map as map_slices
+from torch._higher_order_ops.scan import scan
+from torch.utils.checkpoint import checkpoint
+"""
+
+
+@pytest.mark.parametrize("call", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "call by call"])
+def test_graphs_with_bodies(compiled: bool, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setattr(
+            "codegen.stored.compile_graph.compile_anew", lambda gm, *_, **__: EagerGraph(gm, "a test")
+        )
+    program = made(f"{BODY_IMPORTS}\ndef f(x):\n  return {call}")
+    results = [counted(program, X) for _ in range(2)]
+    assert results[0][1] == 0 and results[1][2] == 0
+    assert str(results[0][0]) == str(results[1][0])
+
+
+def test_gradients_through_a_stored_body() -> None:
+    program = made(f"{BODY_IMPORTS}\ndef f(x): return {BODIES['checkpoint']}['y'].sum()")
+    expected = (2 * X.cos()).tolist()
+    for loaded in (0, 1):
+        x = X.clone().requires_grad_()
+        value, found, _ = counted(program, x)
+        value.backward()
+        assert x.grad is not None and found == loaded
+        torch.testing.assert_close(x.grad.tolist(), expected)
+
+
+def test_another_body_is_another_graph() -> None:
+    """What the store has under the same name and lines must not answer for it."""
+    for body, expected in (("row + 1", X + 1), ("row + 2", X + 2)):
+        value, found, _ = counted(made(f"def f(x): return torch.vmap(lambda row: {body})(x)"), X)
+        assert found == 0 and torch.equal(value, expected)
+
+
+def test_a_body_with_a_function_of_the_program_is_not_stored() -> None:
+    """torch calls the function that makes the contexts, and only this process has it."""
+    text = f"""
+{BODY_IMPORTS}
+import contextlib
+def contexts(): return contextlib.nullcontext(), contextlib.nullcontext()
+def f(x): return checkpoint(torch.sin, x, use_reentrant=False, context_fn=contexts)
+"""
+    for _ in range(2):
+        value, found, captured = counted(made(text), X)
+        assert (found, captured) == (0, 1) and torch.equal(value, X.sin())
 
 
 def test_calls_in_other_functions_have_their_lines(capsys: pytest.CaptureFixture[str]) -> None:

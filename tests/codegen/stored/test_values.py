@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
 import pytest
 import torch
 
-from codegen.stored.values import Malformed, Reader, Writer
+from codegen.kernel.outlined import Structure, outlined
+from codegen.stored.values import Malformed, NotStored, Reader, Writer
 
 
 @pytest.mark.parametrize(
@@ -26,9 +28,35 @@ def test_each_value_is_exact(value: Any) -> None:
     assert type(found) is type(value) and repr(found) == repr(value)
 
 
+def test_a_structure_is_exact() -> None:
+    tree = ({"a": [torch.ones(1), 2.5], 3: None}, [], torch.zeros(2))
+    writer = Writer()
+    found = Reader(writer.blobs).read(json.loads(json.dumps(writer.write(Structure(tree)))))
+    assert found.matches(Structure(tree))
+    assert found.fill([1, 2]) == ({"a": [1, 2.5], 3: None}, [], 2)
+
+
+def test_a_call_with_bodies_is_exact() -> None:
+    target = outlined("twice", functools.partial(torch.add, alpha=2))
+    writer = Writer()
+    found = Reader(writer.blobs).read(json.loads(json.dumps(writer.write(target))))
+    one = torch.ones(1)
+    assert found.__name__ == "twice" and found(one, one) == target(one, one) == (one * 3,)
+
+
+def test_a_call_of_a_function_of_the_program_is_not_stored() -> None:
+    with pytest.raises(NotStored):
+        Writer().write(outlined("own", functools.partial(lambda x: x)))
+
+
 @pytest.mark.parametrize(
-    "data", [{"range": [0, 5]}, {"range": [0, 5, 0]}, {"range": [0, 5, "1"]}, {"range": 5}, {"slice": [1]}]
-)
+    "data",
+    [
+        {"range": [0, 5]}, {"range": [0, 5, 0]}, {"range": [0, 5, "1"]}, {"range": 5}, {"slice": [1]},
+        {"partial": [1, {"tuple": []}, {"dict": []}]}, {"partial": []}, {"structure": [1, 2, 3]},
+        {"structure": []}, {"outlined": ["a", 1]}, {"outlined": []}, {"outlined": [1, 2, 3]},
+    ],
+)  # fmt: skip
 def test_what_is_no_value_is_malformed(data: Any) -> None:
     with pytest.raises(Malformed):
         Reader([]).read(data)
