@@ -4,7 +4,8 @@ In:  an fx graph with such placeholders (a learning rate that changed, a float a
      and its inputs.
 Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becomes tensor operations, and so
      do operators of a tensor and a float: one compilation serves all values. If an operator needs the number
-     itself, the graph is compiled for each value, for at most `LIMIT` of them.
+     itself, the graph is compiled for each value: for the first `PROMPT` values at once, for another one when
+     it comes for the `AGAIN`th time, for at most `LIMIT` of them.
 
     s = scale.item(); x * (s + 1)
         ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
@@ -28,7 +29,7 @@ from capture.graph.number_operations import (
     OPERATION_NAMES,
     as_method,
     float_operation,
-    keeps_type,
+    keep_types,
     method_with_floats,
     tensor_of_numbers,
 )
@@ -38,7 +39,9 @@ from codegen.launch.compiled import EagerGraph
 from codegen.stored.floats import ForFloats
 
 FLOATS = (torch.float32, torch.float64)
-LIMIT = 16  # how many values a graph is compiled for; with other values it runs operator by operator
+PROMPT = 4  # values that the graph is compiled for at their first call
+AGAIN = 8  # calls after which it is compiled for another value; until then it runs operator by operator
+LIMIT = 16  # how many values a graph is compiled for, and a quarter of those whose calls are counted
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 
@@ -75,6 +78,7 @@ class FloatGraph:
         self.compile_graph = compile_graph
         self.positions = stored.positions
         self.compiled: dict[tuple[str, ...], Callable[..., Any]] = {}
+        self.calls: dict[tuple[str, ...], int] = {}  # of values that it is not compiled for
 
     @property
     def stored_key(self) -> str | None:
@@ -100,7 +104,7 @@ class FloatGraph:
         values = [args[i].item() for i in self.positions]
         key = tuple(value.hex() for value in values)  # 0.0 and -0.0 differ, and a nan is equal to itself
         if key not in self.compiled:
-            if len(self.compiled) >= LIMIT:
+            if not self._is_worth_compiling(key):
                 forward: Callable[..., Any] = self.original.forward
                 return forward
             before = switch(OFF)
@@ -110,6 +114,15 @@ class FloatGraph:
             finally:
                 switch(before)
         return self.compiled[key]
+
+    def _is_worth_compiling(self, key: tuple[str, ...]) -> bool:
+        """Most floats that change come only once: a loss, a temperature that falls."""
+        if len(self.compiled) < PROMPT:
+            return True
+        if len(self.calls) >= 4 * LIMIT:
+            self.calls.clear()
+        self.calls[key] = self.calls.get(key, 0) + 1
+        return self.calls[key] >= AGAIN and len(self.compiled) < LIMIT
 
     def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:
         graph = new_graph()
@@ -196,9 +209,10 @@ def _as_tensor_operation(
     given: dict[Any, Any] = {**dict(enumerate(args)), **node.kwargs}
     places = tuple(p for p, value in given.items() if isinstance(value, torch.fx.Node) and value in floats)
     within = sum(n in floats for n in node.all_input_nodes) > len({given[place] for place in places})
-    if within or not set(places) <= set(FLOAT_PLACES.get(name, ())) or not args or not _is_tensor(args[0]):
+    if within or not set(places) <= set(FLOAT_PLACES.get(name, ())):
         return None
-    if not all(keeps_type(n.meta["example_value"]) for n in given.values() if _is_tensor(n)):
+    tensors = [n.meta["example_value"] for n in given.values() if _is_tensor(n) and n not in floats]
+    if not keep_types(name, tensors, node.kwargs.get("dtype")):
         return None
     return method_with_floats, (name, (*before, *places), *args), dict(node.kwargs)
 

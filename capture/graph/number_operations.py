@@ -90,7 +90,9 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
     if runs_for_real(given.values()):
         given.update({place: given[place].item() for place in numbers})
     else:
-        given.update({place: given[place].to(_arithmetic_dtype(args[0])) for place in numbers})
+        beside = [value for place, value in given.items() if place not in numbers]
+        dtype = _dtype_of_numbers(name, beside)
+        given.update({place: given[place].to(dtype) for place in numbers})
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
@@ -120,9 +122,13 @@ def _in_lists(data: Any, function: Callable[[Any], Any]) -> Any:
     return [_in_lists(item, function) for item in data] if isinstance(data, (list, tuple)) else function(data)
 
 
-def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
-    """The dtype to which the operators convert a number."""
-    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+def _dtype_of_numbers(name: str, beside: Sequence[Any]) -> torch.dtype:
+    """The dtype to which the operators convert a number, given the arguments beside it."""
+    if name in FILLING:
+        return torch.float64
+    tensors = (value for value in beside if isinstance(value, torch.Tensor))
+    dtype = next(tensor.dtype for tensor in tensors if tensor.is_floating_point())
+    return dtype if name in STORING or dtype == torch.float64 else torch.float32
 
 
 # --- traced forms: operators whose numbers can't be tensors -----------------------------------------------
@@ -140,6 +146,17 @@ def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch
         return getattr(tensor, name)(combine(first * value, second))
 
     return form
+
+
+def _filled(empty: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def form(shape: Any, fill_value: torch.Tensor, **options: Any) -> torch.Tensor:
+        return empty(shape, **options).fill_(fill_value)
+
+    return form
+
+
+def _new_full(tensor: torch.Tensor, size: Any, fill_value: torch.Tensor, **options: Any) -> torch.Tensor:
+    return tensor.new_empty(size, **options).fill_(fill_value)
 
 
 def _batch_norm(
@@ -172,7 +189,17 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
     "addcmul_": _fused("add_", operator.mul),
     "addcdiv": _fused("add", operator.truediv),
     "addcdiv_": _fused("add_", operator.truediv),
+    "torch.full": _filled(torch.empty),
+    "torch.full_like": _filled(torch.empty_like),
+    "new_full": _new_full,
 }
+#: What makes a tensor that is full of the number.
+FILLING = frozenset({"torch.full", "torch.full_like", "new_full"})
+#: What puts the number among the elements of a tensor, in its dtype. Masks and indices are other arguments.
+STORING = frozenset(
+    {"__setitem__", "fill_", "masked_fill", "masked_fill_", "where", "torch.where"}
+    | {"clamp", "clamp_", "clip", "clip_"}
+)
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
@@ -186,12 +213,25 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "alpha")),
     **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
     **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),
+    **dict.fromkeys(("masked_fill", "masked_fill_"), (2, "value")),
+    **dict.fromkeys(("clamp", "clamp_", "clip", "clip_"), (1, 2, "min", "max")),
+    **dict.fromkeys(("torch.full", "torch.full_like"), (1, "fill_value")),
+    "__setitem__": (2,),
+    "fill_": (1, "value"),
     "functional.batch_norm": (6, "momentum"),
+    "new_full": (2, "fill_value"),
+    "torch.where": (1, 2, "input", "other"),
+    "where": (2, "other"),
 }
 
 
-#: Functions that are no methods.
-FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {"functional.batch_norm": F.batch_norm}
+#: Functions that are no methods, or whose first argument is another one.
+FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
+    "functional.batch_norm": F.batch_norm,
+    "torch.full": torch.full,
+    "torch.full_like": torch.full_like,
+    "torch.where": torch.where,
+}
 NAMES_OF_FUNCTIONS = {function: name for name, function in FUNCTIONS.items()}
 
 
@@ -205,6 +245,8 @@ def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]
         return target, list(args)
     if target in NAMES_OF_FUNCTIONS:
         return NAMES_OF_FUNCTIONS[target], list(args)
+    if target is operator.setitem:
+        return "__setitem__", list(args)
     operator_name = OPERATION_NAMES.get(target) or IN_PLACE_NAMES.get(target)
     if operator_name is not None and len(args) == 2:
         if is_tensor(args[0]):
@@ -214,7 +256,19 @@ def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]
     return (name if getattr(torch, name, None) is target else ""), list(args)
 
 
-def keeps_type(tensor: torch.Tensor) -> bool:
-    """Whether the result keeps the dtype of `tensor` when a 0-d tensor replaces a number in the operation."""
+def keep_types(name: str, tensors: Sequence[torch.Tensor], dtype: torch.dtype | None) -> bool:
+    """Whether the result has the same dtype when a 0-d tensor replaces a number beside `tensors`.
+
+    `dtype`: the one that the program asks for.
+    """
+    if name in FILLING:
+        found = dtype or (tensors[0].dtype if tensors else torch.get_default_dtype())
+        return found.is_floating_point
+    if name in STORING:
+        tensors = [tensor for tensor in tensors if tensor.is_floating_point()]
+    return bool(tensors) and all(map(_keeps_type, tensors))
+
+
+def _keeps_type(tensor: torch.Tensor) -> bool:
     floating = tensor.is_floating_point() and tensor.ndim > 0
     return floating or tensor.dtype in (torch.float32, torch.float64)

@@ -424,7 +424,8 @@ def representable(value: float | int | bool, dtype: str) -> float | int | bool:
         return bool(value)
     if dtype == "i64" and isinstance(value, int):
         return int(value)
-    return torch.tensor(value).to(TORCH_DTYPES[dtype]).item()
+    exact = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    return exact.to(TORCH_DTYPES[dtype]).item()
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:

@@ -92,12 +92,12 @@ def object_data(value: Any, operators: dict[int, Any], writer: Writer) -> Any:
 
 def tensor_data(value: torch.Tensor, writer: Writer) -> Any:
     plain = type(value) is torch.Tensor and value.device.type == "cpu" and value.layout is torch.strided
-    if not plain or value.requires_grad or value.nbytes > LARGEST_CONSTANT or value.is_inference():
+    if not plain or value.requires_grad or value.nbytes > LARGEST_CONSTANT:
         raise NotStored("a constant tensor")
     if value.is_conj() or value.is_neg() or not value.is_contiguous():
         raise NotStored("a constant tensor with a layout of its own")
     data = value.detach().reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
-    return [writer.write(value.dtype), list(value.shape), writer.blob(data)]
+    return [writer.write(value.dtype), list(value.shape), writer.blob(data), value.is_inference()]
 
 
 def kernel_addresses(words: bytes) -> Iterator[tuple[int, int]]:
@@ -157,12 +157,11 @@ def object_of(data: Any, reader: Reader) -> Any:
 
 
 def tensor_of(content: Any, reader: Reader) -> torch.Tensor:
-    dtype, shape, place = content
-    data = bytearray(reader.read({"bytes": place}))
-    flat = (
-        torch.frombuffer(data, dtype=reader.read(dtype)) if data else torch.empty(0, dtype=reader.read(dtype))
-    )
-    return flat.reshape(shape)
+    dtype, shape, place, inference = content
+    data, kind = bytearray(reader.read({"bytes": place})), reader.read(dtype)
+    with torch.inference_mode(bool(inference)):
+        flat = torch.frombuffer(data, dtype=kind) if data else torch.empty(0, dtype=kind)
+        return flat.reshape(shape)
 
 
 OBJECTS: dict[str, Callable[[Any, Reader], Any]] = {

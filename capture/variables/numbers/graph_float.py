@@ -24,7 +24,7 @@ from capture.graph.number_operations import (
     checked_division,
     float_of,
     float_operation,
-    keeps_type,
+    keep_types,
     method_with_floats,
 )
 from capture.report.break_reasons import GraphBreak
@@ -272,7 +272,8 @@ def tensor_operation(
     given: dict[Any, Variable] = {**dict(enumerate(args)), **kwargs}
     places = tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))
     tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
-    if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not all(map(keeps_type, tensors)):
+    dtype = kwargs["dtype"].as_constant() if "dtype" in kwargs else None
+    if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not keep_types(name, tensors, dtype):
         raise GraphBreak("not_a_graph_argument", value=given[places[0]])
     held = make(tuple, [ConstantVariable(place) for place in places])
     keywords = {k: _argument(v) for k, v in kwargs.items()}

@@ -351,6 +351,88 @@ def test_one_compilation_for_a_float_beside_tensors() -> None:
     assert len(compiled) == 1
 
 
+def set_item(x: torch.Tensor, s: float) -> Any:
+    x[1] = s
+    x[2, torch.tensor([0, 2])] = s
+    x[x > 5] = s
+    return x * 1
+
+
+#: A float that is put among the elements of a tensor, or that bounds them.
+STORED = {
+    "an item": set_item,
+    "fill_": lambda x, s: x[1:].fill_(s),
+    "masked_fill": lambda x, s: x.masked_fill(x > 2, s),
+    "masked_fill_": lambda x, s: x.masked_fill_(x > 2, s) + 1,
+    "where": lambda x, s: torch.where(x > 2, x, s),
+    "where, first": lambda x, s: torch.where(x > 2, s, x),
+    "where, a method": lambda x, s: x.where(x > 2, s),
+    "where, of 0-d tensors": lambda x, s: torch.where(x[0, 0] > 2, x[0, 1].float(), s),
+    "clamp": lambda x, s: x.clamp(min=s),
+    "clamp_": lambda x, s: x.clamp_(-s, s + 1) * 1,
+    "full": lambda x, s: x + torch.full((4,), s),
+    "full of a dtype": lambda x, s: torch.full((2, 3), s, dtype=torch.bfloat16),
+    "full_like": lambda x, s: torch.full_like(x.t(), s),
+    "full_like of a dtype": lambda x, s: torch.full_like(x, s, dtype=torch.float64),
+    "new_full": lambda x, s: x.new_full((3,), s),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_one_compilation_for_a_float_among_elements(dtype: torch.dtype, name: str) -> None:
+    function = STORED[name]
+    [(module, inputs)] = graphs_of(function, tensor(3, 4).to(dtype), 2.5, dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+    for s in (2.5, 1 / 3, -0.0, float("inf"), float("nan"), 16777217.0, 1.00390625):
+        args = [tensor(3, 4).to(dtype) if isinstance(v, torch.Tensor) and v.ndim else v for v in inputs]
+        args = [torch.tensor(s, dtype=torch.float64) if getattr(v, "ndim", 1) == 0 else v for v in args]
+        got, expected = graph(*args)[0], function(tensor(3, 4).to(dtype), s)
+        assert got.dtype == expected.dtype and got.stride() == expected.stride()
+        torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.bool], ids=str)
+def test_a_float_among_integers(dtype: torch.dtype) -> None:
+    """torch converts the number itself, not a tensor of it."""
+    for function in (set_item, STORED["where"], STORED["masked_fill"], STORED["full_like"]):
+        captured = capture.compile(function, dynamic=True)
+        for s in (2.5, 16777217.0, 0.0):
+            x, y = tensor(3, 4).to(dtype), tensor(3, 4).to(dtype)
+            expected = function(x, s)
+            got = captured(y, s)
+            assert got.dtype == expected.dtype and torch.equal(got, expected) and torch.equal(x, y)
+
+
+def test_values_that_come_only_once_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sloping(x: torch.Tensor, s: float) -> torch.Tensor:
+        return torch.nn.functional.leaky_relu(x - 1, s)
+
+    [(module, inputs)] = graphs_of(sloping, tensor(9), 0.5, dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+
+    def check(s: float) -> int:
+        args = [v if isinstance(v, int) or v.ndim else torch.tensor(s, dtype=torch.float64) for v in inputs]
+        torch.testing.assert_close(graph(*args)[0], sloping(tensor(9), s))
+        return len(compiled)
+
+    assert [check(s / 100) for s in range(90)][-1] == float_arguments.PROMPT
+    assert [check(2.0) for _ in range(10)][-1] == float_arguments.PROMPT + 1
+
+
 @pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
 def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monkeypatch: Any) -> None:
     def sloping(x: torch.Tensor, s: float, scale: float) -> torch.Tensor:

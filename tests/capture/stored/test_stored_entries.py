@@ -120,6 +120,19 @@ def test_gradients_through_a_stored_body() -> None:
         torch.testing.assert_close(x.grad.tolist(), expected)
 
 
+def test_constants_in_inference_mode() -> None:
+    """They are tensors of that mode again, and those of other graphs are not."""
+    program = made("def f(x): return torch.tensor([1., 2, 3]) + x.sort().values, torch.tensor([4., 5])")
+    for mode in (True, False):
+        for loaded in (0, 1):
+            with torch.inference_mode(mode):
+                value, found, _ = counted(program, X)
+                expected = program(X)
+            assert found == loaded
+            for got, known in zip(value, expected):
+                assert torch.equal(got, known) and got.is_inference() is known.is_inference() is mode
+
+
 def test_another_body_is_another_graph() -> None:
     """What the store has under the same name and lines must not answer for it."""
     for body, expected in (("row + 1", X + 1), ("row + 2", X + 2)):

@@ -19,6 +19,19 @@ def scaled(x, n):
     return x * n.item(), n.item() - x, x.add(x, alpha=float(n)), x.half() / n.item()
 
 
+def among_elements(x, n):
+    losses = torch.zeros(3)
+    losses[1] = n.item()
+    losses.masked_fill_(losses > 2, n.item() / 2)
+    return losses, x.clamp(max=n.item()), torch.full((2,), n.item()), torch.where(x > 3, n.item(), x)
+
+
+def among_integers(x, n):
+    counts = torch.zeros(3, dtype=torch.int64)
+    counts[1] = n.item()
+    return counts.fill_(n.item() * 2), x + 1
+
+
 def mean_of_means(x, n):
     n.add_(1)
     return x * (1.0 / float(n))
@@ -64,7 +77,16 @@ def drawn(x, n):
     return x * (1.0 / (random.random() * 0.0))
 
 
-PROGRAMS = (scaled, mean_of_means, in_try, printed_before, written_after_the_read, of_large_ints)
+PROGRAMS = (
+    scaled,
+    among_elements,
+    among_integers,
+    mean_of_means,
+    in_try,
+    printed_before,
+    written_after_the_read,
+    of_large_ints,
+)
 PROGRAMS += (with_a_gradient, decided, drawn)
 VALUES = (torch.tensor(3), torch.tensor(4), torch.tensor(-1), torch.tensor(0), torch.tensor(2**60 + 1))
 
@@ -89,7 +111,7 @@ def test_results_and_errors_are_those_of_eager(program, capsys) -> None:
         assert capsys.readouterr().out == text
 
 
-@pytest.mark.parametrize("program", [scaled, mean_of_means])
+@pytest.mark.parametrize("program", [scaled, among_elements, mean_of_means])
 def test_no_break(program) -> None:
     capture.reset()
     captured = capture.compile(program)
