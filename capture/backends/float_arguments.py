@@ -212,7 +212,8 @@ def _as_tensor_operation(
     if within or not set(places) <= set(FLOAT_PLACES.get(name, ())):
         return None
     tensors = [n.meta["example_value"] for n in given.values() if _is_tensor(n) and n not in floats]
-    if not keep_types(name, tensors, node.kwargs.get("dtype")):
+    dtype = node.kwargs.get("dtype")
+    if not keep_types(name, tensors, dtype if isinstance(dtype, torch.dtype) else None):
         return None
     return method_with_floats, (name, (*before, *places), *args), dict(node.kwargs)
 

@@ -27,7 +27,15 @@ from torch.distributions.utils import _lazy_property_and_property, lazy_property
 from capture.hooks.dispatcher import own_code
 from capture.policy import frame_filter, marks, torch_compile_marks
 from capture.stored.digest import class_digest, code_digest, defaults_digest, descriptor_digest, lines_digest
-from capture.stored.places import class_name, find, is_covered, is_module_of_torch, namespace_of, place_of
+from capture.stored.places import (
+    class_name,
+    find,
+    is_covered,
+    is_module_of_torch,
+    namespace_of,
+    own_method,
+    place_of,
+)
 from guards.lookup import isinstance_raw
 from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
@@ -131,6 +139,14 @@ def _namespace_row(table: ObjectTable, value: Any) -> list[Plain] | None:
     return ["namespace", name] if module is not None and namespace_of(module) is value else None
 
 
+def _globals_row(table: ObjectTable, value: Any) -> list[Plain] | None:
+    """The globals of a method that has a namespace of its own, as `__new__` of a named tuple has."""
+    if type(value) is not dict:
+        return None
+    owner = table.method_where(lambda function: function.__globals__ is value)
+    return None if owner is None else ["globals", *owner]
+
+
 def _global_row(table: ObjectTable, value: Any) -> list[Plain] | None:
     """A collection that a module of torch or Python keeps for good. Guards look into it."""
     for module in _KEEPERS:
@@ -209,6 +225,17 @@ def _find_method(objects: FoundObjects, module: str, name: str, of: str, facts: 
     return value
 
 
+def _find_own_method(objects: FoundObjects, cls: int, name: str, *facts: Plain) -> Any:
+    return objects.checked("function", own_method(objects[cls], name), list(facts), (name, cls))
+
+
+def _find_globals(objects: FoundObjects, cls: int, name: str) -> Any:
+    function = own_method(objects[cls], name)
+    if function is None:
+        raise Changed(f"no method {name} of {objects[cls]}")
+    return function.__globals__
+
+
 def _find_global(objects: FoundObjects, module: str, name: str) -> Any:
     found = find(module, name) if module in _KEEPERS else None
     if not isinstance(found, _COLLECTIONS):
@@ -257,6 +284,8 @@ _METHODS = (types.BuiltinFunctionType, types.MethodType)
 _FINDERS: dict[str, Callable[..., Any]] = {
     "namespace": _find_namespace,
     "global": _find_global,
+    "globals": _find_globals,
+    "own method": _find_own_method,
     "operator": _find_operator,
     "member": _find_member,
     "property": _find_property,
@@ -340,6 +369,15 @@ class ObjectTable:
             raise NotPlain("an object that leads to itself")
         return number
 
+    def method_where(self, is_it: Callable[[types.FunctionType], bool]) -> tuple[int, str] | None:
+        """The number of a class that has one already, and the name of its method for which that holds."""
+        for number, held in enumerate(self._held):
+            for name in (namespace_of(held) or {}) if isinstance_raw(held, type) else ():
+                function = own_method(held, name)
+                if function is not None and is_it(function):
+                    return number, name
+        return None
+
     def _constant_row(self, value: Any) -> list[Plain]:
         way = self._ways.get(id(value))
         if way is None:
@@ -354,7 +392,7 @@ class ObjectTable:
 
     def _row(self, value: Any) -> list[Plain]:
         if issubclass(type(value), _COLLECTIONS):
-            row = _namespace_row(self, value) or _global_row(self, value)
+            row = _namespace_row(self, value) or _global_row(self, value) or _globals_row(self, value)
             if row is None:
                 raise NotPlain(f"a {type(value).__name__}")
             return row
@@ -372,6 +410,9 @@ class ObjectTable:
         if place is not None:
             return [kind, *place, *FACTS[kind](value)]
         way = self._ways.get(id(value))
+        owner = self.method_where(lambda function: function is value) if way is None else None
+        if owner is not None:
+            return ["own method", *owner, *FACTS[kind](value)]
         if way is None:
             raise NotPlain(f"a {kind} without a place")
         return [kind, self.writer.source(way[1]), None, *FACTS[kind](value)]
@@ -422,13 +463,17 @@ class FoundObjects:
             return _FINDERS[kind](self, *row)
         place, path, *facts = row
         value = self.at(place) if path is None else find(place, path)
+        return self.checked(kind, value, facts, (place, path))
+
+    def checked(self, kind: str, value: Any, facts: list[Plain], place: tuple[Any, Any]) -> Any:
+        """The value, if it is of that kind and has these facts. Raises Changed."""
         if value is None or kind_of(value) != kind:
-            raise Changed(f"no {kind} {place} {path}")
+            raise Changed(f"no {kind} {place[0]} {place[1]}")
         now = FACTS[kind](value)
         if kind in ("function", "code") and not self._with_lines:
             now[1] = facts[1]
         if now != facts:
-            raise Changed(f"{kind} {place} {path} has changed")
+            raise Changed(f"{kind} {place[0]} {place[1]} has changed")
         return value
 
 

@@ -72,6 +72,15 @@ def _part(place: Any, name: str) -> Any:
     return None if namespace is None else namespace.get(name)
 
 
+def own_method(cls: Any, name: str) -> types.FunctionType | None:
+    """The plain function that the class itself has under the name."""
+    if not isinstance_raw(cls, type):
+        return None
+    held = _part(cls, name)
+    function = _FUNCTION_OF[type(held)](held) if type(held) in _FUNCTION_OF else held
+    return function if type(function) is types.FunctionType else None
+
+
 def place_of(value: Any) -> Place | None:
     """Where `find` finds this very object."""
     for module, path in _candidates(value):

@@ -133,6 +133,27 @@ def test_constants_in_inference_mode() -> None:
                 assert torch.equal(got, known) and got.is_inference() is known.is_inference() is mode
 
 
+NAMED = """
+import collections
+Step = collections.namedtuple("Step", "x reward", defaults={defaults})
+class Memory:
+    def __init__(self): self.steps = []
+    def push(self, *args): self.steps.append(Step(*args))
+def f(x):
+    memory = Memory()
+    memory.push(x + 1)
+    return memory.steps[0].x * memory.steps[0].reward
+"""
+
+
+def test_named_tuples_are_made_in_stored_frames() -> None:
+    """Their `__new__` has globals of its own, in a module that nobody can import."""
+    for defaults, loaded in ((3, 0), (3, 1), (4, 0), (4, 1)):
+        value, found, captured = counted(made(NAMED.format(defaults=f"({defaults},)")), X)
+        assert torch.equal(value, (X + 1) * defaults)
+        assert (found, captured) == (loaded, 1 - loaded)
+
+
 def test_another_body_is_another_graph() -> None:
     """What the store has under the same name and lines must not answer for it."""
     for body, expected in (("row + 1", X + 1), ("row + 2", X + 2)):
