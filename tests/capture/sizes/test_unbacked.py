@@ -109,7 +109,7 @@ def test_switched_off(case: UnbackedCase) -> None:
 
 def reads_both(x: torch.Tensor, mask: torch.Tensor) -> Any:
     y = x * 2
-    return y[mask], torch.full((2,), y.sum().item())
+    return y[mask], torch.full((2,), y.sum().long().item())
 
 
 @pytest.mark.parametrize(
