@@ -33,6 +33,7 @@ CAPTURE_WEAK int init_own_product(PyObject *module);
 CAPTURE_WEAK int init_narrow_product(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
 CAPTURE_WEAK int init_direct_call(PyObject *module);
+CAPTURE_WEAK int init_young_objects(PyObject *module);
 CAPTURE_WEAK int init_file_stamps(PyObject *module);
 CAPTURE_WEAK int init_mersenne_twister(PyObject *module);
 CAPTURE_WEAK int init_recurrent(PyObject *module);

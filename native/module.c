@@ -33,6 +33,7 @@ static int init_parts(PyObject *module)
         {"patience", init_patience},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
+        {"young_objects", init_young_objects},
         {"file_stamps", init_file_stamps},
         {"mersenne_twister", init_mersenne_twister},
         {"recurrent", init_recurrent},

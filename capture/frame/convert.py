@@ -99,7 +99,7 @@ class Converter:
         with (
             signals.deferred(),
             _lock,
-            collection.paused(),
+            collection.settled(),
             function_modes.paused(),
             dispatch_modes.all_left(),
         ):

@@ -331,8 +331,9 @@ class ObjectTable:
         return self._held[number]
 
     def forget(self) -> None:
-        """Hold no object any more. (The table and its writer hold each other.)"""
+        """Hold no object any more, nor the writer: the two hold each other."""
         self._held, self._ways, self._places, self.addresses = [], {}, {}, {}
+        del self.writer
 
     def number_in_guard(self, value: Any) -> int:
         """The number of an object of which a guard asks nothing but whether it is this one. For a tensor, the
@@ -433,8 +434,9 @@ class FoundObjects:
         self._ids: dict[int, int] = {}
 
     def forget(self) -> None:
-        """Hold no object any more. (The objects and their reader hold each other.)"""
+        """Hold no object any more, nor the reader: the two hold each other."""
         self._found, self._frame = {}, None
+        del self.reader
 
     def find_all(self) -> None:
         """Raises Changed where an object is missing or another one."""

@@ -257,20 +257,10 @@ def copy_graph(
 ) -> fx.Graph:
     """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
     graph = Graph(joint.trace.recorder.root)
-    copies: dict[fx.Node, fx.Node] = {}
+    copied = _Copies(graph)
     for node in placeholders:
-        copies[node] = graph.placeholder(node.name)
-        copies[node].meta["val"] = node.meta["val"]
-
-    def copied(node: fx.Node) -> fx.Node:
-        if node not in copies:
-            if node.op not in ("get_attr", "call_function"):
-                raise UntraceableError(f"the value of {node.name} does not reach the backward")
-            if node.op == "call_function" and node.target is operator.getitem:
-                copied(node.all_input_nodes[0])
-            copies[node] = graph.node_copy(node, copied)
-        return copies[node]
-
+        copied.made[node] = graph.placeholder(node.name)
+        copied.made[node].meta["val"] = node.meta["val"]
     members: Callable[[fx.Node], bool] = set(nodes).__contains__
     for node in nodes:
         if node.op != "placeholder" and members(node):
@@ -278,3 +268,20 @@ def copy_graph(
     graph.output(tuple(copied(item) if isinstance(item, fx.Node) else item for item in outputs))
     drop_unused(graph)
     return graph
+
+
+class _Copies:
+    """Gives the copy in `graph` of a node; makes it where there is none yet."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        self.graph = graph
+        self.made: dict[fx.Node, fx.Node] = {}
+
+    def __call__(self, node: fx.Node) -> fx.Node:
+        if node not in self.made:
+            if node.op not in ("get_attr", "call_function"):
+                raise UntraceableError(f"the value of {node.name} does not reach the backward")
+            if node.op == "call_function" and node.target is operator.getitem:
+                self(node.all_input_nodes[0])
+            self.made[node] = self.graph.node_copy(node, self)
+        return self.made[node]

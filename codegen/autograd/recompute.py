@@ -132,18 +132,19 @@ MAX_RECIPE = 8
 def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
     """The cheap nodes that compute `node` from the available nodes; None if there are none, or too many."""
     order: list[fx.Node] = []
+    return order if _add_steps(node, available, order) else None
 
-    def visit(current: fx.Node) -> bool:
-        if current in available or current in order:
-            return True
-        if not is_cheap(current) or current.target is operator.getitem or len(order) >= MAX_RECIPE:
-            return False
-        if not all(visit(argument) for argument in current.all_input_nodes):
-            return False
-        order.append(current)
-        return len(order) <= MAX_RECIPE
 
-    return order if visit(node) else None
+def _add_steps(node: fx.Node, available: set[fx.Node], order: list[fx.Node]) -> bool:
+    """Add the steps to `node` to a recipe. False where it has none."""
+    if node in available or node in order:
+        return True
+    if not is_cheap(node) or node.target is operator.getitem or len(order) >= MAX_RECIPE:
+        return False
+    if not all(_add_steps(argument, available, order) for argument in node.all_input_nodes):
+        return False
+    order.append(node)
+    return len(order) <= MAX_RECIPE
 
 
 # --- the cheapest cut -------------------------------------------------------------------------------------

@@ -81,11 +81,12 @@ Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
 class Memories:
     """The memories of a trace.
 
-    `emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and returns its node, with
-    `meta["val"]`.
+    `recorder.emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and returns its
+    node, with `meta["val"]`. The recorder holds the memories, so `recorder` is a weak proxy: a trace is no
+    reference cycle.
     """
 
-    emit: Emit
+    recorder: Any
     written: list[Tracked] = field(default_factory=list)
     silent: bool = False  # the next writes do not raise the tensor's version in eager
     call: object = None  # all writes of one call count as one change
@@ -105,8 +106,8 @@ class Memories:
         view = tracked.view
         if view is None:
             return base
-        node = self.emit(view.func, (base, *view.args), view.kwargs)
-        return node if view.index is None else item_of(self.emit, node, view.index)
+        node = self.recorder.emit(view.func, (base, *view.args), view.kwargs)
+        return node if view.index is None else item_of(self.recorder.emit, node, view.index)
 
     def rebuild(self, tracked: Tracked, root: fx.Node) -> fx.Node:
         """The tensor as views of `root`, the node of the memory itself."""
@@ -143,7 +144,7 @@ class Memories:
         same = (
             value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
         )
-        return node if same else self.emit(aten.copy.default, (self.current(tracked), node), {})
+        return node if same else self.recorder.emit(aten.copy.default, (self.current(tracked), node), {})
 
     def scatter(self, parent: Tracked, view: ViewCall | None, node: fx.Node) -> fx.Node:
         """The contents of the parent after `node` was written through `view`."""
@@ -155,7 +156,7 @@ class Memories:
         func, args = inverse(parent.tensor, view, node)
         if func in SCATTERS:
             args = (self.current(parent), *args)
-        return self.emit(func, args, {})
+        return self.recorder.emit(func, args, {})
 
 
 def mark_contents(node: fx.Node, placeholder: fx.Node) -> None:

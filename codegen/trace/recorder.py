@@ -10,6 +10,7 @@ Out: a functional graph. Some calls are rewritten (`codegen.rewrite.table`), the
 from __future__ import annotations
 
 import operator
+import weakref
 from typing import Any
 
 import torch
@@ -71,7 +72,7 @@ class Recorder(TorchDispatchMode):
         self.mode = mode
         self.root = torch.nn.Module()
         self.graph = Graph(self.root)
-        self.memories = Memories(self.emit)
+        self.memories = Memories(weakref.proxy(self))
         #: id of a tensor -> its record, which keeps the tensor alive, so that the id is not reused
         self.tracked: dict[int, Tracked] = {}
         #: id of a tensor -> the nodes that have it as their value, or in it

@@ -8,6 +8,8 @@
 #define CAPTURE_PY311_OBJECTS_H
 
 #include <internal/pycore_dict.h>
+#include <internal/pycore_gc.h>
+#include <internal/pycore_interp.h>
 #include <internal/pycore_object.h>
 #include <stdint.h>
 
@@ -120,6 +122,45 @@ static inline PyObject *existing_dict(PyObject *object)
     }
     PyObject **pointer = _PyObject_GetDictPtr(object);
     return pointer == NULL ? NULL : *pointer;
+}
+
+/* --- the collector ----------------------------------------------------------------------------------- */
+
+/* The youngest generation is a list in the order in which objects were made. Those behind `mark` join the
+ * oldest one; returns their number. Where `mark` is young no more, none do. A full collection comes when a
+ * quarter of the old objects have not seen one yet. Of these only some can be garbage, so not all count. */
+enum { SETTLED_FOR_ONE_THAT_COUNTS = 4 };
+
+static inline Py_ssize_t collector_make_old(PyObject *mark)
+{
+    struct _gc_runtime_state *state = &PyInterpreterState_Get()->gc;
+    PyGC_Head *young = &state->generations[0].head, *old = &state->generations[NUM_GENERATIONS - 1].head;
+    PyGC_Head *permanent = &state->permanent_generation.head, *middle = &state->generations[1].head;
+    PyGC_Head *const before = _Py_AS_GC(mark), *item = _PyGCHead_NEXT(before);
+    Py_ssize_t count = 0;
+    if (state->collecting) {
+        return 0; /* it has lists of its own */
+    }
+    for (; item != young; item = _PyGCHead_NEXT(item), count++) {
+        if (item == old || item == middle || item == permanent) {
+            return 0;
+        }
+    }
+    if (count == 0) {
+        return 0;
+    }
+    PyGC_Head *const first = _PyGCHead_NEXT(before), *const last = _PyGCHead_PREV(young);
+    PyGC_Head *const end = _PyGCHead_PREV(old);
+    _PyGCHead_SET_NEXT(before, young);
+    _PyGCHead_SET_PREV(young, before);
+    _PyGCHead_SET_NEXT(end, first);
+    _PyGCHead_SET_PREV(first, end);
+    _PyGCHead_SET_NEXT(last, old);
+    _PyGCHead_SET_PREV(old, last);
+    state->long_lived_pending += count / SETTLED_FOR_ONE_THAT_COUNTS;
+    const Py_ssize_t rest = state->generations[0].count - count;
+    state->generations[0].count = rest > 0 ? (int)rest : 0;
+    return count;
 }
 
 /* --- structs that CPython's headers do not declare --------------------------------------------------- */

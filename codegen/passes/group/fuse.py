@@ -46,11 +46,10 @@ SINGLE_ROW_LIMIT = 32768
 Reading = tuple[str | Root, frozenset[Index] | Indices]
 
 
-class Dependencies:
-    """What must run before what: roots, and operator calls by the buffers that they use."""
+class DirectNeeds:
+    """What each item needs directly: what a root or call reads, and the order of writes and effects."""
 
     def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
-        self.steps = lowering.steps
         self.writers: dict[str, list[Root | ExternStep | ViewStep]] = {}
         written: list[tuple[str, Root | ExternStep | ViewStep]] = [
             (name, step) for step in lowering.steps for name in step_writes(step)
@@ -60,10 +59,7 @@ class Dependencies:
             if lowering.program.buffers[name].kind != "input":  # a reader of an input reads its old value
                 self.writers.setdefault(name, []).append(writer)
         self.order = MemoryOrder(lowering, roots)
-        self.group_of: dict[Root, Group] = {}
-        self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
         self.effects: dict[int, Step] = effects_before(lowering.steps)
-        self.reach = Reach(self.before, self.group_of)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
         """The items that `item` needs directly."""
@@ -77,6 +73,18 @@ class Dependencies:
                 yield self.effects[id(item)]  # type: ignore[misc]
         for name in names:
             yield from (writer for writer in self.writers.get(name, ()) if writer is not item)
+
+
+class Dependencies:
+    """What must run before what: roots, and operator calls by the buffers that they use."""
+
+    def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
+        self.steps = lowering.steps
+        direct = DirectNeeds(lowering, roots)
+        self.before, self.order = direct.before, direct.order
+        self.group_of: dict[Root, Group] = {}
+        self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
+        self.reach = Reach(self.before, self.group_of)
 
     def needs_group_elsewhere(self, root: Root, group: Group) -> bool:
         """Whether `root` needs `group` through something outside of `group`.
