@@ -31,6 +31,7 @@ CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images
 BLOCK = 16
 #: a convolution of our own starts so much earlier, and takes longer for each multiplication; the most it has
 START, MULTIPLICATION, MOST = 40000.0, 0.002, 1e8
+FEW = 4  # channels of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,22 @@ def multiplications(call: Call) -> float:
     return float(weight.numel() * batch * prod(places))
 
 
+def fills_vectors(node: fx.Node, call: Call) -> bool:
+    """Whether each of its results has some channels in a group: these are the elements of a vector."""
+    results, channels = call.weight.meta["val"].shape[:2]
+    sides = (channels, results // call.groups) if call.transposed else (results // call.groups, channels)
+    if node.target is FORWARD:
+        return sides[0] >= FEW
+    wanted: Any = node.args[-1]
+    return (not wanted[0] or sides[1] >= FEW) and (not wanted[1] or results // call.groups >= FEW)
+
+
 def is_ours(node: fx.Node, call: Call) -> bool:
     """Whether our code computes it where its images are row-major."""
     tensors = (call.image.meta["val"], call.weight.meta["val"], call.result)
     return (
         all(is_plain(value, (3, 4)) and value.dtype is torch.float32 for value in tensors)
-        and call.groups == 1
+        and (call.groups == 1 or fills_vectors(node, call))
         and call.parts > 0
         and all(map(is_row_major, results_of(node)))
         and multiplications(call) <= MOST

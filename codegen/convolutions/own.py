@@ -59,7 +59,8 @@ class Own(Replacement):
         sides = (image, gradient) if self.call.transposed else (gradient, image)
         kernel = list(self.call.weight.meta["val"].shape[2:])
         operator = self.operators.convolution_weight.default
-        self.both = self.make(operator, *map(self.rows, sides), self.joins_bias, *self.places, kernel)
+        arguments = (*map(self.rows, sides), self.joins_bias, *self.places, kernel, self.call.groups)
+        self.both = self.make(operator, *arguments)
         return self.item(self.both, 0)
 
     def of_bias(self, gradient: Any) -> fx.Node:
@@ -72,9 +73,10 @@ class Own(Replacement):
         return made
 
     def convolved(self, source: Any, bias: Any, size: Any, back: bool) -> fx.Node:
-        operator = self.operators.convolution_image if back else self.operators.convolution
         arguments = (self.rows(source), self.rows(self.call.weight), bias, *self.places, list(size))
-        return self.make(operator.default, *arguments)
+        if back:
+            return self.make(self.operators.convolution_image.default, *arguments, self.call.groups)
+        return self.make(self.operators.convolution.default, *arguments)
 
     def rows(self, node: Any) -> Any:
         return node if is_row_major(node.meta["val"]) else self.in_rows(node)

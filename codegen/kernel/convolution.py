@@ -1,7 +1,7 @@
 """Operators of our own: convolutions of row-major float32 images, and their gradients.
 
 In:  images [batch, channels, height, width] or [batch, channels, width], and a weight as that of
-     `torch.conv2d` or `torch.conv1d`. No tensor is empty; there are no groups.
+     `torch.conv2d` or `torch.conv1d`. No tensor is empty.
 Out: `torch.ops._capture.convolution` and its like, by `native/convolution/`.
 
     convolution(f32[8, 16, 28, 28], f32[32, 16, 3, 3], None, [1, 1], [1, 1], [1, 1])   ->   f32[8, 32, 28, 28]
@@ -28,7 +28,8 @@ def run_by(
 ) -> Callable[[], None]:
     """`shapes`: those of image, result and weight; `places`: stride, padding, dilation."""
     image, result, weight = shapes
-    sizes = [image[0], weight[1], weight[0]]
+    groups = image[1] // weight[1]
+    sizes = [image[0], groups, weight[1], weight[0] // groups]
     sides = (image[2:], result[2:], weight[2:], *places)
     if len(image) == 4:
         for side in sides:
@@ -60,7 +61,7 @@ def convolution(
 
 @defined(
     "convolution_image(Tensor gradient, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
-    "int[] dilation, int[] size) -> Tensor"
+    "int[] dilation, int[] size, int groups) -> Tensor"
 )
 def convolution_image(
     gradient: Tensor,
@@ -70,9 +71,10 @@ def convolution_image(
     padding: Sizes,
     dilation: Sizes,
     size: Sizes,
+    groups: int,
 ) -> Any:
     """The gradient of an image of that height and width: also a transposed convolution, with its bias."""
-    image = gradient.new_empty((gradient.shape[0], weight.shape[1], *size))
+    image = gradient.new_empty((gradient.shape[0], weight.shape[1] * groups, *size))
     shapes = (image.shape, gradient.shape, weight.shape)
     return image, run_by(
         _capture.convolution_image, shapes, (stride, padding, dilation), gradient, weight, bias, image
@@ -81,7 +83,7 @@ def convolution_image(
 
 @defined(
     "convolution_weight(Tensor gradient, Tensor image, bool has_bias, int[] stride, int[] padding, "
-    "int[] dilation, int[] size) -> (Tensor, Tensor)"
+    "int[] dilation, int[] size, int groups) -> (Tensor, Tensor)"
 )
 def convolution_weight(
     gradient: Tensor,
@@ -91,9 +93,10 @@ def convolution_weight(
     padding: Sizes,
     dilation: Sizes,
     size: Sizes,
+    groups: int,
 ) -> Any:
     """The gradients of a weight whose kernel has that height and width, and of the bias, if there is one."""
-    weight = image.new_empty((gradient.shape[1], image.shape[1], *size))
+    weight = image.new_empty((gradient.shape[1], image.shape[1] // groups, *size))
     bias = image.new_empty(gradient.shape[1] if has_bias else 0)
     shapes, written = (image.shape, gradient.shape, weight.shape), bias if has_bias else None
     places = (stride, padding, dilation)

@@ -26,14 +26,14 @@ static bool read_sizes(PyObject *args, Sizes *sizes, float **matrices)
 {
     long long addresses[MATRICES];
     if (!PyArg_ParseTuple(
-            args, "(LLLLLLLLLLLLLLL)(LLLL)", &sizes->batch, &sizes->channels, &sizes->out_channels,
-            &sizes->image[ROWS], &sizes->image[COLUMNS], &sizes->result[ROWS], &sizes->result[COLUMNS],
-            &sizes->kernel[ROWS], &sizes->kernel[COLUMNS], &sizes->stride[ROWS], &sizes->stride[COLUMNS],
-            &sizes->padding[ROWS], &sizes->padding[COLUMNS], &sizes->dilation[ROWS],
+            args, "(LLLLLLLLLLLLLLLL)(LLLL)", &sizes->batch, &sizes->groups, &sizes->channels,
+            &sizes->out_channels, &sizes->image[ROWS], &sizes->image[COLUMNS], &sizes->result[ROWS],
+            &sizes->result[COLUMNS], &sizes->kernel[ROWS], &sizes->kernel[COLUMNS], &sizes->stride[ROWS],
+            &sizes->stride[COLUMNS], &sizes->padding[ROWS], &sizes->padding[COLUMNS], &sizes->dilation[ROWS],
             &sizes->dilation[COLUMNS], &addresses[0], &addresses[1], &addresses[2], &addresses[3])) {
         return false;
     }
-    bool fits = sizes->batch > 0 && sizes->channels > 0 && sizes->out_channels > 0;
+    bool fits = sizes->batch > 0 && sizes->groups > 0 && sizes->channels > 0 && sizes->out_channels > 0;
     for (int axis = 0; axis < AXES; axis++) {
         fits = fits && sizes->image[axis] > 0 && sizes->result[axis] > 0 && sizes->kernel[axis] > 0
                && sizes->stride[axis] > 0 && sizes->padding[axis] >= 0 && sizes->dilation[axis] > 0;
@@ -88,8 +88,9 @@ static PyObject *limit_convolutions(PyObject *module, PyObject *bytes)
 
 static PyMethodDef functions[] = {
     {"convolve", convolve, METH_VARARGS,
-     "convolve(sizes, (image, weight, bias, result)): writes the result. sizes: batch, channels, channels of "
-     "the result; then height and width of image, result, kernel, stride, padding and dilation. Addresses; 0 "
+     "convolve(sizes, (image, weight, bias, result)): writes the result. sizes: batch, groups, channels of a "
+     "group, and those of its result; then height and width of image, result, kernel, stride, padding and "
+     "dilation. Addresses; 0 "
      "for no bias."},
     {"convolution_image", convolution_image, METH_VARARGS,
      "convolution_image(sizes, (gradient, weight, bias, of_image)): writes the gradient of the image; the "

@@ -9,9 +9,9 @@
 
 enum { ROWS, COLUMNS, AXES };
 
-/* `image`, `result`, `kernel`: heights and widths. */
+/* `channels`, `out_channels`: those of a group. `image`, `result`, `kernel`: heights and widths. */
 typedef struct {
-    long long batch, channels, out_channels;
+    long long batch, channels, out_channels, groups;
     long long image[AXES], result[AXES], kernel[AXES], stride[AXES], padding[AXES], dilation[AXES];
 } Sizes;
 

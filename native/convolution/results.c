@@ -27,9 +27,9 @@ typedef struct {
 typedef struct {
     const Tiles *tiles;
     Copy copy;
-    int64_t batch, channels, out_channels, width, out_plane, blocks, ngrids;
+    int64_t batch, groups, channels, out_channels, width, out_plane, blocks, ngrids;
     Grid *grids;
-    const float *source, *bias;
+    const float *source, *bias; /* of a group of channels */
     float *output;
 } Convolution;
 
@@ -127,12 +127,13 @@ static int32_t run_blocks(const void *data, int64_t begin, int64_t end)
     int64_t copied = -1;
     for (int64_t i = begin; i < end; i++) {
         const int64_t number = i / job->blocks, block = i % job->blocks;
-        const float *image = job->source + number * job->channels * plane;
+        const float *image = job->source + number * job->groups * job->channels * plane;
         if (!job->copy.is_image && copied != number) {
             copy_image(&job->copy, image, job->channels, memory);
             copied = number;
         }
-        const int64_t channel = number * job->out_channels + block * MOST_VECTORS * job->tiles->lanes;
+        const int64_t channel =
+            number * job->groups * job->out_channels + block * MOST_VECTORS * job->tiles->lanes;
         for (int64_t grid = 0; grid < job->ngrids; grid++) {
             run_grid(job, &job->grids[grid], job->copy.is_image ? image : memory, block,
                      job->output + channel * job->out_plane);
@@ -155,12 +156,13 @@ static int32_t run_convolution(const Convolution *job)
 }
 
 /* What a convolution has of channels and vectors. */
-static Convolution convolution_of(int64_t batch, int64_t channels, int64_t out_channels)
+static Convolution convolution_of(const Sizes *sizes, int64_t channels, int64_t out_channels)
 {
     const Tiles *tiles = tiles_for(out_channels);
     const int64_t width = divided_up(out_channels, tiles->lanes) * tiles->lanes;
     return (Convolution){.tiles = tiles,
-                         .batch = batch,
+                         .batch = sizes->batch,
+                         .groups = sizes->groups,
                          .channels = channels,
                          .out_channels = out_channels,
                          .width = width,
@@ -213,34 +215,45 @@ static void write_grids(const Sizes *sizes, bool back, Convolution *job, const f
     }
 }
 
+/* Convolves a group. `weights` has memory for those of all taps, twice, and for the bias; `places` for the
+ * taps and rows of all grids. */
+static int32_t run_group(const Sizes *sizes, bool back, Convolution *job, const float *weight,
+                         const float *addend, int64_t *places, float *weights)
+{
+    const int64_t taps = taps_of(sizes), count = job->channels * taps;
+    const int64_t of_source = back ? sizes->channels * taps : taps, of_result = back ? taps : count;
+    float *rows = weights + job->width * count, *bias = rows + job->width * count;
+    for (int64_t i = 0; i < job->channels; i++) {
+        transpose(weight + i * of_source, of_result, job->out_channels, taps, rows + i * taps * job->width,
+                  job->width);
+    }
+    if (addend != NULL) {
+        memcpy(bias, addend, (size_t)job->out_channels * sizeof(float));
+        job->bias = bias;
+    }
+    job->ngrids = 0;
+    write_grids(sizes, back, job, rows, (Grid){.taps = places, .reads = places + count, .weights = weights});
+    return run_convolution(job);
+}
+
 int32_t convolution_results(const Sizes *sizes, bool back, float *const *matrices)
 {
     const int64_t channels = back ? sizes->out_channels : sizes->channels;
-    Convolution job = convolution_of(sizes->batch, channels, back ? sizes->channels : sizes->out_channels);
+    Convolution job = convolution_of(sizes, channels, back ? sizes->channels : sizes->out_channels);
     const Side height = side_of(sizes, back, ROWS), width = side_of(sizes, back, COLUMNS);
-    const int64_t taps = taps_of(sizes), count = channels * taps, grids = height.phases * width.phases;
+    const int64_t count = channels * taps_of(sizes), grids = height.phases * width.phases;
     job.copy = copy_for(sizes, back);
-    job.source = matrices[0];
-    job.output = matrices[3];
     job.out_plane = height.to * width.to;
     job.grids = PyMem_RawMalloc((size_t)grids * sizeof(Grid));
     int64_t *places = PyMem_RawMalloc((size_t)(count + grids * sizes->kernel[ROWS]) * sizeof(int64_t));
     float *weights = PyMem_RawCalloc((size_t)(job.width * (2 * count + 1)), sizeof(float));
-    int32_t failed = -1;
-    if (job.grids != NULL && places != NULL && weights != NULL) {
-        float *rows = weights + job.width * count, *bias = rows + job.width * count;
-        const int64_t of_source = back ? sizes->channels * taps : taps, of_result = back ? taps : count;
-        for (int64_t i = 0; i < channels; i++) {
-            transpose(matrices[1] + i * of_source, of_result, job.out_channels, taps,
-                      rows + i * taps * job.width, job.width);
-        }
-        if (matrices[2] != NULL) {
-            memcpy(bias, matrices[2], (size_t)job.out_channels * sizeof(float));
-            job.bias = bias;
-        }
-        write_grids(sizes, back, &job, rows,
-                    (Grid){.taps = places, .reads = places + count, .weights = weights});
-        failed = run_convolution(&job);
+    int32_t failed = job.grids == NULL || places == NULL || weights == NULL ? -1 : 0;
+    for (int64_t group = 0; group < sizes->groups && !failed; group++) {
+        const float *bias = matrices[2] == NULL ? NULL : matrices[2] + group * job.out_channels;
+        job.source = matrices[0] + group * channels * height.from * width.from;
+        job.output = matrices[3] + group * job.out_channels * job.out_plane;
+        failed = run_group(sizes, back, &job, matrices[1] + group * job.out_channels * count, bias, places,
+                           weights);
     }
     PyMem_RawFree(job.grids);
     PyMem_RawFree(places);

@@ -92,13 +92,13 @@ static int32_t run_taps(const void *data, int64_t begin, int64_t end)
     float *gradient = PyMem_RawCalloc((size_t)(places * job->width), sizeof(float));
     const bool fails = memory == NULL || gradient == NULL;
     for (int64_t i = 0; i < sizes->batch && !fails; i++) {
-        const float *image = job->image + i * sizes->channels * plane;
+        const float *image = job->image + i * sizes->groups * sizes->channels * plane;
         if (!job->copy.is_image) {
             copy_image(&job->copy, image + channel * plane, channels,
                        memory + channel * channel_of(&job->copy));
         }
-        transpose(job->gradient + i * sizes->out_channels * places, places, sizes->out_channels, places,
-                  gradient, job->width);
+        transpose(job->gradient + i * sizes->groups * sizes->out_channels * places, places,
+                  sizes->out_channels, places, gradient, job->width);
         add_image(job, job->copy.is_image ? image : memory, gradient, first, last);
     }
     if (!fails) {
@@ -125,38 +125,48 @@ static void write_taps(const Sizes *sizes, const Copy *copy, int64_t *taps)
     }
 }
 
+/* The gradients of the weight of a group, and of its bias, if that is not NULL. */
+static int32_t run_group(WeightGradient *job, float *bias)
+{
+    const Sizes *sizes = job->sizes;
+    const int64_t places = sizes->result[ROWS] * sizes->result[COLUMNS];
+    const int64_t end = divided_up(job->count, job->rows),
+                  work = sizes->batch * places * job->rows * job->width;
+    memset(job->sums, 0, (size_t)((job->count + 1) * job->width) * sizeof(float));
+    job->bias = bias == NULL ? NULL : job->sums + job->count * job->width;
+    const int32_t failed = parallel_run(run_taps, job, end, parallel_parts(end, PART_WORK / (work + 1) + 1));
+    if (bias != NULL) {
+        memcpy(bias, job->bias, (size_t)sizes->out_channels * sizeof(float));
+    }
+    return failed;
+}
+
 int32_t convolution_weights(const Sizes *sizes, float *const *matrices)
 {
     const Tiles *tiles = tiles_for(sizes->out_channels);
     const int64_t width = divided_up(sizes->out_channels, tiles->lanes) * tiles->lanes;
-    const Copy copy = copy_for(sizes, false);
-    const int64_t places = sizes->result[ROWS] * sizes->result[COLUMNS];
     const int64_t count = sizes->channels * taps_of(sizes);
-    const int64_t rows = tiles->most_rows[least(MOST_VECTORS, width / tiles->lanes) - 1];
     int64_t *taps = PyMem_RawMalloc((size_t)count * sizeof(int64_t));
-    float *sums = PyMem_RawCalloc((size_t)((count + 1) * width), sizeof(float));
-    int32_t failed = -1;
-    if (taps != NULL && sums != NULL) {
-        write_taps(sizes, &copy, taps);
-        const WeightGradient job = {.sizes = sizes,
-                                    .tiles = tiles,
-                                    .copy = copy,
-                                    .width = width,
-                                    .count = count,
-                                    .rows = rows,
-                                    .taps = taps,
-                                    .gradient = matrices[0],
-                                    .image = matrices[1],
-                                    .sums = sums,
-                                    .bias = matrices[2] == NULL ? NULL : sums + count * width,
-                                    .output = matrices[3]};
-        const int64_t end = divided_up(count, rows), work = sizes->batch * places * rows * width;
-        failed = parallel_run(run_taps, &job, end, parallel_parts(end, PART_WORK / (work + 1) + 1));
-        if (job.bias != NULL) {
-            memcpy(matrices[2], job.bias, (size_t)sizes->out_channels * sizeof(float));
-        }
+    WeightGradient job = {.sizes = sizes,
+                          .tiles = tiles,
+                          .copy = copy_for(sizes, false),
+                          .width = width,
+                          .count = count,
+                          .rows = tiles->most_rows[least(MOST_VECTORS, width / tiles->lanes) - 1],
+                          .taps = taps,
+                          .sums = PyMem_RawMalloc((size_t)((count + 1) * width) * sizeof(float))};
+    int32_t failed = taps == NULL || job.sums == NULL ? -1 : 0;
+    if (!failed) {
+        write_taps(sizes, &job.copy, taps);
+    }
+    for (int64_t group = 0; group < sizes->groups && !failed; group++) {
+        const int64_t channel = group * sizes->channels, result = group * sizes->out_channels;
+        job.gradient = matrices[0] + result * sizes->result[ROWS] * sizes->result[COLUMNS];
+        job.image = matrices[1] + channel * sizes->image[ROWS] * sizes->image[COLUMNS];
+        job.output = matrices[3] + result * count;
+        failed = run_group(&job, matrices[2] == NULL ? NULL : matrices[2] + result);
     }
     PyMem_RawFree(taps);
-    PyMem_RawFree(sums);
+    PyMem_RawFree(job.sums);
     return failed;
 }

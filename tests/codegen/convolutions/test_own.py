@@ -63,6 +63,8 @@ def compare(net: nn.Module, x: torch.Tensor) -> None:
         ),
         (nn.ConvTranspose2d(5, 3, 3, stride=3, output_padding=2, dilation=2), (2, 5, 4, 6)),
         (nn.Sequential(nn.Conv1d(4, 7, 5, padding=2), nn.GELU(), nn.ConvTranspose1d(7, 2, 4, 2)), (2, 4, 33)),
+        (nn.Conv2d(8, 24, 3, groups=2), (2, 8, 9, 9)),
+        (nn.Sequential(nn.Conv2d(4, 8, 1), nn.ConvTranspose2d(8, 8, 3, 2, groups=2)), (2, 4, 6, 6)),
         (nn.Conv2d(4, 4, 3, padding="same", padding_mode="circular"), (1, 4, 8, 8)),
     ],
     ids=str,
@@ -75,14 +77,14 @@ def test_as_in_eager(replaced: list[Any], net: nn.Module, shape: tuple[int, ...]
 @pytest.mark.parametrize(
     "net, x",
     [
-        (nn.Conv2d(4, 4, 3, groups=2), torch.randn(2, 4, 8, 8)),
+        (nn.Conv2d(4, 4, 3, groups=4), torch.randn(2, 4, 8, 8)),
         (nn.Conv2d(4, 4, 3).double(), torch.randn(2, 4, 8, 8, dtype=torch.float64)),
         (nn.Conv2d(4, 4, 3), torch.randn(2, 4, 8, 8).to(memory_format=torch.channels_last)),
         (nn.Conv3d(4, 4, 3), torch.randn(2, 4, 8, 8, 8)),
         (nn.Conv2d(4, 4, 3), torch.randn(0, 4, 8, 8)),
         (nn.Conv2d(64, 64, 3), torch.randn(2, 64, 64, 64)),  # large
     ],
-    ids=["groups", "float64", "channels-last", "volumes", "empty", "large"],
+    ids=["one channel a group", "float64", "channels-last", "volumes", "empty", "large"],
 )
 def test_left_to_torch(replaced: list[Any], net: nn.Module, x: torch.Tensor) -> None:
     expected = net(x)
@@ -112,3 +114,19 @@ def test_frozen_and_shared_weights(replaced: list[Any]) -> None:
     found.sum().backward()
     torch.testing.assert_close(twin.scale.grad, net.scale.grad, rtol=1e-4, atol=1e-4)
     assert twin.conv.weight.grad is None and replaced
+
+
+def test_gradients_of_samples(replaced: list[Any]) -> None:
+    """vmap makes a group of each sample: the first layer has one channel in each."""
+    net = nn.Sequential(nn.Conv2d(1, 16, 4, 2, 1), nn.ReLU(), nn.Conv2d(16, 8, 3), nn.Flatten(0))
+    values = {name: value.detach() for name, value in net.named_parameters()}
+    x = torch.randn(5, 1, 10, 10)
+
+    def loss(values: Any, sample: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(net, values, (sample[None],)).square().sum()
+
+    of_samples = torch.func.vmap(torch.func.grad(loss), (None, 0))
+    expected, found = of_samples(values, x), capture.compile(of_samples)(values, x)
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-4)
+    assert len(replaced) == 5

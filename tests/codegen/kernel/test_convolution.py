@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     not torch.backends.cpu.get_cpu_capability().startswith("AVX"), reason="needs AVX2"
 )
 
-#: image, channels of the result, kernel, stride, padding, dilation
+#: image, channels of the result, kernel, stride, padding, dilation, perhaps groups
 GEOMETRIES = [
     ((4, 3, 9, 11), 8, (3, 3), (1, 1), (1, 1), (1, 1)),
     ((2, 16, 8, 8), 32, (3, 3), (2, 2), (1, 1), (1, 1)),
@@ -29,6 +29,8 @@ GEOMETRIES = [
     ((1, 1, 3, 700), 24, (3, 5), (1, 1), (1, 2), (1, 1)),  # rows in parts
     ((2, 3, 1, 1), 4, (3, 3), (2, 2), (2, 2), (1, 1)),  # mostly padding
     ((2, 7, 120), 33, (3,), (2,), (1,), (2,)),
+    ((2, 12, 9, 8), 20, (3, 3), (2, 1), (1, 1), (1, 1), 4),
+    ((1, 6, 11, 11), 96, (4, 4), (1, 1), (2, 2), (1, 1), 6),
 ]
 
 
@@ -51,11 +53,13 @@ def between_nans(*shape: int) -> torch.Tensor:
     return torch.full((count + 128,), float("nan"))[64:-64].copy_(torch.randn(count)).view(shape)
 
 
-def check(shape: Any, results: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> None:
+def check(
+    shape: Any, results: int, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1
+) -> None:
     places = [list(sizes) for sizes in (stride, padding, dilation)]
-    image, weight = between_nans(*shape), between_nans(results, shape[1], *kernel)
+    image, weight = between_nans(*shape), between_nans(results, shape[1] // groups, *kernel)
     bias, other = torch.randn(results), torch.randn(shape[1])
-    options = (*places, False, [0] * len(kernel), 1)
+    options = (*places, False, [0] * len(kernel), groups)
     expected = aten.convolution(image.double(), weight.double(), bias.double(), *options)
     gradient = between_nans(*expected.shape)
     of_result, size = list(expected.shape[2:]), list(shape[2:])
@@ -65,11 +69,11 @@ def check(shape: Any, results: int, kernel: Any, stride: Any, padding: Any, dila
     same(operators.convolution(image, weight, None, *places, of_result), without)
     wide = [tensor.double() for tensor in (gradient, image, weight)]
     of_image, of_weight, _ = aten.convolution_backward(*wide, None, *options, [True, True, False])
-    same(operators.convolution_image(gradient, weight, None, *places, size), of_image)
+    same(operators.convolution_image(gradient, weight, None, *places, size, groups), of_image)
     added = of_image + other.double().view(-1, *ones)
-    same(operators.convolution_image(gradient, weight, other, *places, size), added)
+    same(operators.convolution_image(gradient, weight, other, *places, size, groups), added)
     for has_bias in (False, True):
-        weights = operators.convolution_weight(gradient, image, has_bias, *places, list(kernel))
+        weights = operators.convolution_weight(gradient, image, has_bias, *places, list(kernel), groups)
         same(weights[0], of_weight)
         if has_bias:
             same(weights[1], gradient.double().sum([0, *range(2, gradient.dim())]))
@@ -127,4 +131,4 @@ def test_special_values() -> None:
 
 def test_sizes_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match="without elements"):
-        _capture.convolve((1, 0, 1, *[1] * 12), (0, 0, 0, 0))
+        _capture.convolve((1, 0, 1, *[1] * 13), (0, 0, 0, 0))
