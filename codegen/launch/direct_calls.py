@@ -12,7 +12,7 @@ the same dispatcher call. A binding takes the arguments of its operator unchange
 Where the operator has other overloads, the binding may choose another one.
 
 Some operators have an entry point in the C ABI. It takes the arguments of the schema in a fixed form
-(`KINDS`) and calls the CPU's operator.
+(`KINDS`) and calls the CPU's operator. Our own convolutions have entry points of the same form.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def base_name(op: OpOverload) -> str:
     return op._schema.name.removeprefix("aten::")
 
 
-def directly(op: OpOverload) -> Callable[..., Any]:
-    """The entry point of `op`, if `op` is a function of values and has one. Else its binding."""
-    schema, otherwise = op._schema, IN_GRAD_MODE.get(op) or binding_of(op)
+def directly(op: OpOverload, symbol: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The entry point of `op`, if `op` is a function of values and has one."""
+    schema = op._schema
     kinds = [KINDS.get(str(argument.real_type)) for argument in schema.arguments]
     gives_tensors = schema.returns and all(str(result.type) == "Tensor" for result in schema.returns)
     shares = any(part.alias_info is not None for part in (*schema.arguments, *schema.returns))
@@ -131,7 +131,6 @@ def directly(op: OpOverload) -> Callable[..., Any]:
         argument.default_value if argument.has_default_value() else ... for argument in schema.arguments
     )
     _capture.calibrate()
-    symbol = "_".join(filter(None, ("aoti_torch_cpu", base_name(op), schema.overload_name)))
     call = _capture.DirectCall(
         symbol,
         "".join(filter(None, kinds)),
@@ -159,7 +158,10 @@ def callable_of(op: Any) -> Callable[..., Any]:
     if op.namespace == OUR_OPERATORS:
         from codegen.kernel.own_operators import kernel_of  # lazy: import time
 
-        return kernel_of(op.name())
+        return directly(op, op.name(), kernel_of(op.name()))
     if op.namespace not in TORCHS_OWN:
         return uncaptured(op._op)
-    return directly(op) if op.namespace == "aten" else op._op
+    if op.namespace != "aten":
+        return op._op
+    symbol = "_".join(filter(None, ("aoti_torch_cpu", base_name(op), op._schema.overload_name)))
+    return directly(op, symbol, IN_GRAD_MODE.get(op) or binding_of(op))

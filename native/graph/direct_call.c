@@ -9,7 +9,7 @@
  * An operator object walks its schema and boxes each argument; torch's own binding parses them. Then the
  * dispatcher goes through the kernels of autograd. For an operator without a derivative (backwards of fused
  * operators) these box all arguments once more. The entry points, which torchgen writes from the schemas,
- * call the operator for the CPU.
+ * call the operator for the CPU. Convolutions of our own have entry points of the same form.
  *
  * The keys of autograd are off meanwhile, as they are where eager's autograd calls the same function: else
  * autograd would know views that the operator makes on the way. The other callable gets arguments that are no
@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
+#include "convolution/entry_points.h"
 #include "tensors/tensor_access.h"
 #include "tensors/torch_symbols.h"
 
@@ -354,7 +355,10 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->vectorcall = call;
-    self->address = torch_cpu_symbol(name);
+    self->address = convolution_entry_point == NULL ? NULL : convolution_entry_point(name);
+    if (self->address == NULL) {
+        self->address = torch_cpu_symbol(name);
+    }
     self->symbol = Py_NewRef(symbol);
     self->kinds = Py_NewRef(kinds);
     self->names = Py_NewRef(names);

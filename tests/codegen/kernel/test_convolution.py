@@ -11,8 +11,26 @@ import pytest
 import torch
 
 from codegen.kernel import convolution  # noqa: F401  defines the operators
+from codegen.launch.direct_calls import callable_of, is_direct
 
-operators: Any = torch.ops._capture
+
+class Operators:
+    """An operator, and what a launch plan calls for it: they give the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        operator = getattr(torch.ops._capture, name).default
+        direct = callable_of(operator)
+        assert is_direct(direct)
+
+        def call(*args: Any) -> Any:
+            found, by_plan = operator(*args), direct(*args)
+            torch.testing.assert_close(by_plan, found, rtol=0, atol=0, equal_nan=True)
+            return found
+
+        return call
+
+
+operators: Any = Operators()
 aten = torch.ops.aten
 pytestmark = pytest.mark.skipif(
     not torch.backends.cpu.get_cpu_capability().startswith("AVX"), reason="needs AVX2"
