@@ -92,12 +92,32 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
     else:
         beside = [value for place, value in given.items() if place not in numbers]
         dtype = _dtype_of_numbers(name, beside)
+        _check_range([given[place] for place in numbers], _largest(name, beside, kwargs.get("dtype")))
         given.update({place: given[place].to(dtype) for place in numbers})
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
     function = FUNCTIONS.get(name) or getattr(type(given[0]), name)
     return function(*[given[i] for i in range(len(args))], **{k: given[k] for k in kwargs})
+
+
+def _largest(name: str, beside: Sequence[Any], asked: Any) -> float | None:
+    """The largest number that the operator takes; None: it takes all, or is no `FILLING` or `STORING` one."""
+    if name == "torch.full":
+        dtype = asked or torch.get_default_dtype()
+        return None if dtype == torch.float64 else torch.finfo(torch.float32).max
+    if name not in FILLING | STORING:
+        return None
+    dtype = asked or _floating_dtype(beside)
+    exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)
+    return None if exempt else torch.finfo(dtype).max
+
+
+def _check_range(numbers: Sequence[torch.Tensor], largest: float | None) -> None:
+    """The graph fails where the operator refuses a number, which is finite and too large: eager raises."""
+    if largest is not None:
+        for size in (number.abs() for number in numbers):
+            torch._assert_async((size <= largest) | ~torch.isfinite(size), "a number overflows")
 
 
 def tensor_of_numbers(data: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -126,9 +146,14 @@ def _dtype_of_numbers(name: str, beside: Sequence[Any]) -> torch.dtype:
     """The dtype to which the operators convert a number, given the arguments beside it."""
     if name in FILLING:
         return torch.float64
-    tensors = (value for value in beside if isinstance(value, torch.Tensor))
-    dtype = next(tensor.dtype for tensor in tensors if tensor.is_floating_point())
+    dtype = _floating_dtype(beside)
     return dtype if name in STORING or dtype == torch.float64 else torch.float32
+
+
+def _floating_dtype(values: Sequence[Any]) -> torch.dtype:
+    """That of the first tensor that has one."""
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return next(tensor.dtype for tensor in tensors if tensor.is_floating_point())
 
 
 # --- traced forms: operators whose numbers can't be tensors -----------------------------------------------
@@ -200,6 +225,8 @@ STORING = frozenset(
     {"__setitem__", "fill_", "masked_fill", "masked_fill_", "where", "torch.where"}
     | {"clamp", "clamp_", "clip", "clip_"}
 )
+#: Those that make a tensor of the number first: in half precision, a large one is an infinity.
+WRAPPING = frozenset({"__setitem__", "where", "torch.where"})
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {

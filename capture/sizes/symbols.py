@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 import torch.fx
 
@@ -28,7 +29,7 @@ from capture.report.errors import ConstraintViolation
 from capture.report.retry import SizesAsNumbers
 from capture.sizes.policy import UNBOUNDED, SizePolicy
 from capture.variables.numbers.conditions import expression_of
-from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
+from capture.variables.numbers.symbolic import SYMBOLIC, NumpySymbol, SymbolicVariable
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
@@ -150,6 +151,7 @@ class Symbols:
         makers: dict[type, Callable[[Any, Source], Variable | None]] = {
             int: self._int_variable,
             float: self._float_variable,
+            np.float64: self._float_variable,
             str: self._text_variable,
         }
         make = makers.get(type(value))
@@ -176,11 +178,12 @@ class Symbols:
         ) or not math.isfinite(value):
             return None
         env = self.environment()
-        number = env.new_opaque(value)
+        number = env.new_opaque(float(value))
         assert isinstance(number, torch.SymFloat)
         symbol = env.symbol_of(number)
         self.floats[symbol] = source
-        self.leaves[symbol] = SymbolicVariable(self, number, source=source)
+        kind = SymbolicVariable if type(value) is float else NumpySymbol
+        self.leaves[symbol] = kind(self, number, source=source)
         self.output.guards.add(ExactTypeGuard.of(source, value))
         return self.leaves[symbol]
 
@@ -399,7 +402,7 @@ class Symbols:
         assert self.env is not None
         if symbol in self.floats:
             leaf: Any = self.leaves[symbol]
-            return ConstantGuard.of(self.floats[symbol], leaf.value.node.hint)
+            return ConstantGuard.of(self.floats[symbol], leaf.python_type()(leaf.value.node.hint))
         value = int(self.env.backed_var_to_val[symbol])
         return ShapeGuard.of(
             conditions.apply("eq", conditions.load(self.sources[symbol][0]), conditions.constant(value))

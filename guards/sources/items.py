@@ -209,7 +209,10 @@ class LengthSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class FloatSource(DerivedSource):
-    """An exact float that is no nan, as a number of a condition (see `guards.conditions`)."""
+    """A float that is no nan, as a number of a condition (see `guards.conditions`).
+
+    Another guard knows its type: that of a plain float, or `np.float64`.
+    """
 
     is_int: ClassVar[bool] = True  # a guard program has its bits
 
@@ -218,9 +221,9 @@ class FloatSource(DerivedSource):
         return self.parent.text
 
     def read(self, owner: Any) -> Any:
-        if type(owner) is not float or math.isnan(owner):
+        if not isinstance_raw(owner, float) or math.isnan(owner):
             raise Unresolved(f"not a float that compares: {type(owner).__name__}")
-        return owner
+        return float.__float__(owner)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@
     X(LOAD_SHAPE, "Ds", "ii") /* 0 size, 1 stride, 2 storage offset; dim */                                  \
     X(LOAD_INT, "Ds", "") /* an exact int of 64 bits */                                                      \
     X(LOAD_LENGTH, "Ds", "") /* of a built-in container */                                                   \
-    X(LOAD_FLOAT, "Ds", "") /* the bits of an exact float, no nan */                                         \
+    X(LOAD_FLOAT, "Ds", "") /* the bits of a float, no nan */                                               \
     /* checks */                                                                                             \
     X(CHECK_TYPE, "-s", "a")                                                                                 \
     X(CHECK_ID, "-s", "a")                                                                                   \

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from capture.graph.number_operations import bit_length
@@ -33,6 +34,7 @@ from capture.variables.core.makers import makes
 from capture.variables.numbers.symbolic import (
     PYTHON_TYPES,
     SYMBOLIC,
+    NumpySymbol,
     SymbolicVariable,
     decide,
     is_symbolic,
@@ -99,10 +101,21 @@ OF_FLOATS: frozenset[Any] = frozenset(
 )
 
 
+#: What does the same to numbers of NumPy as to floats, within `DOMAINS`, and gives one of NumPy's
+OF_NUMPY: frozenset[Any] = frozenset(
+    [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos]
+    + [*COMPARING]
+)
+
+
 def is_number(variable: Variable) -> bool:
     if isinstance(variable, SymbolicVariable):
         return True
-    return isinstance(variable, ConstantVariable) and type(variable.value) in (int, float, bool)
+    return isinstance(variable, ConstantVariable) and type(variable.value) in (int, float, bool, np.float64)
+
+
+def is_of_numpy(args: Sequence[Variable]) -> bool:
+    return any(issubclass(variable.python_type(), np.generic) for variable in args)
 
 
 @makes(torch.SymInt)
@@ -118,6 +131,8 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
     if target is torch.sym_not and isinstance(values[0], torch.SymBool):
         return _make(target, args, torch.sym_not(values[0]))
     if any(isinstance(value, torch.SymBool) for value in values):
+        return None
+    if is_of_numpy(args) and target not in (*OF_NUMPY, torch.sym_float):
         return None
     integers = all(isinstance(value, (int, torch.SymInt)) for value in values)
     if len(args) == 1 and integers and target in (torch.sym_int, operator.pos, round):
@@ -277,7 +292,7 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
     if known is not None:
         return known
     if any(map(is_unbacked, args)):
-        return _computed_in_the_graph(target, args, key)
+        return None if is_of_numpy(args) else _computed_in_the_graph(target, args, key)
     try:
         present = target(*map(present_value, args))
     except (ArithmeticError, ValueError):
@@ -286,7 +301,8 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
         return None
     if type(present) is float and not math.isfinite(present):
         return None
-    made = SymbolicVariable(symbols, symbols.environment().new_opaque(present), target, tuple(args))
+    kind = NumpySymbol if is_of_numpy(args) and target in OF_NUMPY else SymbolicVariable
+    made = kind(symbols, symbols.environment().new_opaque(present), target, tuple(args))
     symbols.add_opaque(key, made)
     return made
 
@@ -323,7 +339,9 @@ def _key(variable: Variable) -> Any:
 def present_value(variable: Variable) -> Any:
     """The present value of the number, without a guard."""
     value = variable.value  # type: ignore[attr-defined]
-    return PYTHON_TYPES[type(value)](value.node.hint) if isinstance(value, SYMBOLIC) else value
+    if isinstance(value, SYMBOLIC):
+        return PYTHON_TYPES[type(value)](value.node.hint)
+    return float(value) if isinstance(value, np.float64) else value
 
 
 def extreme(function: Any, args: list[Variable]) -> Variable | None:

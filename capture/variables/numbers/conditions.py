@@ -33,7 +33,7 @@ def expression_of(variable: Variable) -> ShapeExpression:
     assert isinstance(variable, SymbolicVariable)
     if variable.function is None:
         assert variable.source is not None
-        is_float = variable.python_type() is float
+        is_float = issubclass(variable.python_type(), float)
         return conditions.load(FloatSource(variable.source) if is_float else variable.source)
     rule = RULES.get(variable.function)
     if rule is None:

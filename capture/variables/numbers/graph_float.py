@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from capture.graph.number_operations import (
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
 
+NUMBERS = (int, float, np.float64)
+
+
 class GraphFloatVariable(Variable):
     """A value that optimizers compute from step counts.
 
@@ -51,15 +55,16 @@ class GraphFloatVariable(Variable):
 
     one_per_object = False
 
-    def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
+    def __init__(self, node: torch.fx.Node, drawn: bool = False, kind: type = float) -> None:
         super().__init__()
         self.node = node
+        self.kind = kind  # float, or `np.float64`
         # A draw from a random stream and a number of a tensor may be any number. The graph breaks if Python
         # may raise for one of them, but for a division by zero: there the graph fails.
         self.drawn = drawn
 
     def python_type(self) -> type:
-        return float
+        return self.kind
 
     def describe(self) -> str:
         return f"float {self.node.name}"
@@ -74,7 +79,8 @@ class GraphFloatVariable(Variable):
         return TensorVariable(self.node, self.node.meta["example_value"])
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.call_object(torch.Tensor.item, [self.as_tensor()])
+        read = torch.Tensor.item if self.kind is float else numpy_float_of
+        code.call_object(read, [self.as_tensor()])
 
 
 def float_from(tx: Interpreter, tensor: TensorVariable) -> Variable:
@@ -88,9 +94,13 @@ def float_from(tx: Interpreter, tensor: TensorVariable) -> Variable:
     return _as_float(tx.output.call_function(tx, float_of, [tensor], {}))
 
 
-def _as_float(result: Variable, drawn: bool = False) -> Variable:
+def numpy_float_of(tensor: torch.Tensor) -> np.float64:
+    return np.float64(tensor.item())
+
+
+def _as_float(result: Variable, drawn: bool = False, kind: type = float) -> Variable:
     assert isinstance(result, TensorVariable)
-    return GraphFloatVariable(result.node, drawn)
+    return GraphFloatVariable(result.node, drawn, kind)
 
 
 def is_among(values: Iterable[Variable]) -> bool:
@@ -112,10 +122,11 @@ def operate(tx: Interpreter, symbol: str, function: Any, operands: list[Variable
         for v in operands
     ]
     arguments = list(map(_argument, operands))
+    kind = np.float64 if any(v.python_type() is np.float64 for v in operands) else float
     if name == "truediv" and _is_drawn(operands[1]):
-        return _as_float(tx.output.call_function(tx, checked_division, arguments, {}), drawn)
+        return _as_float(tx.output.call_function(tx, checked_division, arguments, {}), drawn, kind)
     return _as_float(
-        tx.output.call_function(tx, float_operation, [ConstantVariable(name), *arguments], {}), drawn
+        tx.output.call_function(tx, float_operation, [ConstantVariable(name), *arguments], {}), drawn, kind
     )
 
 
@@ -125,7 +136,7 @@ def _is_safe(tx: Interpreter, name: str, value: Variable, operands: list[Variabl
     It is for a divisor and for the base of a power. (OneCycleLR gives Adam another `beta1` at each step, and
     Adam computes `beta1**step`.)
     """
-    if value.python_type() is not float or (name == "pow" and value is operands[1]):
+    if not issubclass(value.python_type(), float) or (name == "pow" and value is operands[1]):
         return False
     from capture.variables.numbers.arithmetic import compute  # lazy: import time
 
@@ -144,13 +155,13 @@ def _is_total(tx: Interpreter, name: str, operands: list[Variable]) -> bool:
         if _is_drawn(divisor):
             return not tx.may_catch()
         return divisor.is_constant() and divisor.as_constant() != 0
-    return name != "pow" and any(v.python_type() is float for v in operands)
+    return name != "pow" and any(issubclass(v.python_type(), float) for v in operands)
 
 
 def _is_number(value: Variable) -> bool:
     if isinstance(value, GraphFloatVariable) or is_symbolic(value):
-        return value.python_type() in (int, float)
-    return value.is_constant() and type(value.as_constant()) in (int, float)
+        return value.python_type() in NUMBERS
+    return value.is_constant() and type(value.as_constant()) in NUMBERS
 
 
 # --- late numbers that an operation needs -----------------------------------------------------------------

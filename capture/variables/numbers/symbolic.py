@@ -13,8 +13,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from capture.graph.arguments import CONSTRUCTORS
 from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
@@ -82,9 +84,10 @@ class SymbolicVariable(Variable):
 
     def as_constant(self) -> Any:
         """The present value. From now on a guard fixes it."""
-        value = decide(self.python_type(), self.value)
+        kind = self.python_type()
+        value = decide(kind, self.value)
         # sympy has one zero, so -0.0 comes from the hint
-        return self.value.node.hint if value == 0.0 and type(value) is float else value
+        return kind(self.value.node.hint) if value == 0.0 and issubclass(kind, float) else value
 
     def real_value(self) -> Any:
         raise NotConstant(self)
@@ -153,6 +156,27 @@ class SymbolicVariable(Variable):
             return
         tensor = self.symbols.tensor_of(node)
         code.call_object(torch.Tensor.item, [make(torch.Tensor, tensor, tensor.meta["example_value"])])
+
+
+class NumpySymbol(SymbolicVariable):
+    """A number of NumPy with the layout of a float (`np.float64`), or what a comparison of one gave.
+
+    torch takes it for a float, and so does the graph. Python computes with the number itself.
+    """
+
+    def python_type(self) -> type:
+        return np.float64 if isinstance(self.value, torch.SymFloat) else np.bool_
+
+    def as_proxy(self) -> Any:
+        """In a list, or for what gives a tensor its dtype, it is no float."""
+        raise GraphBreak("not_a_graph_argument", value=self)
+
+    def as_proxy_for(self, target: Any) -> Any:
+        if target in CONSTRUCTORS:
+            return self.as_proxy()
+        if isinstance(self.value, torch.SymFloat) and target not in FLOAT_DECIDES:
+            return self.as_node()
+        return self.as_constant().item()
 
 
 def is_symbolic(variable: Variable) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from capture.graph import numpy_functions
+from capture.graph.arguments import CONSTRUCTORS
 from capture.graph.converted_inputs import read_only_array_as_tensor
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
@@ -30,6 +31,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
+from capture.variables.numbers.symbolic import NumpySymbol
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.tensors.tensor_data import read_data
 from guards.kinds.constants import ConstantGuard
@@ -106,6 +108,12 @@ class NumpyVariable(Variable):
         if type(self.present) not in (np.int64, np.bool_):
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.as_constant().item()
+
+    def as_proxy_for(self, target: Any) -> Any:
+        """`np.float64` is a float for all functions but those that give a tensor its dtype."""
+        if type(self.present) is np.float64 and target not in CONSTRUCTORS:
+            return self.as_constant().item()
+        return self.as_proxy()
 
     def truth(self, tx: Interpreter) -> bool:
         if self.present is None:
@@ -199,6 +207,7 @@ def operation(
     tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """One node."""
+    args = [_as_array(value) if isinstance(value, NumpySymbol) else value for value in args]
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
@@ -215,6 +224,15 @@ def operation(
     if isinstance(example, np.generic) and isinstance(made, NumpyVariable):
         _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
     return made
+
+
+def _as_array(number: NumpySymbol) -> Variable:
+    """A number that changes from call to call, beside an array."""
+    if number.python_type() is not np.float64:
+        return number
+    node = number.symbols.tensor_of(number.as_node())
+    tensor = TensorVariable(node, node.meta["example_value"])
+    return NumpyVariable(tensor, np.float64(number.value.node.hint))
 
 
 def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
@@ -394,6 +412,9 @@ def wrap_number(output: Output, value: np.generic, source: Source | None) -> Var
     """An existing number as an input of the graph: a 0-d tensor."""
     if source is None or isinstance(source, ConstantSource):
         return ConstantVariable(value)
+    changing = output.symbols.number_variable(value, source)
+    if changing is not None:
+        return changing
     tensor = output.inputs.add_numpy_number(value, source)
     number = NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
     if type(value) in NUMPY_NUMBERS:

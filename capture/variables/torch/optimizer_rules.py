@@ -112,7 +112,7 @@ def _rate(tx: Interpreter, given: Given) -> Variable | None:
         return None
     if isinstance(lr, GraphFloatVariable):
         return lr.as_tensor()
-    if is_symbolic(lr) and lr.python_type() is float:
+    if is_symbolic(lr) and issubclass(lr.python_type(), float):
         dtype = ConstantVariable(torch.float64)
         return tx.output.call_function(tx, torch.tensor, [lr], {"dtype": dtype})
     return lr if type(lr) is ConstantVariable and type(lr.as_constant()) is float else None

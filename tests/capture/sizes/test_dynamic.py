@@ -399,6 +399,22 @@ def test_one_compilation_for_a_float_among_elements(dtype: torch.dtype, name: st
     assert len(compiled) == 1
 
 
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_a_float_that_is_too_large(dtype: torch.dtype, name: str) -> None:
+    def outcome(function: Any, s: float) -> Any:
+        x = tensor(3, 4).to(dtype)
+        try:
+            return function(x, s), x
+        except RuntimeError as error:
+            return str(error), x
+
+    captured = capture.compile(STORED[name], dynamic=True)
+    with config.patch(raise_on_error=True):
+        for s in (2.5, 1e300, -1e300, 1e38, 1e5, float("-inf"), 0.5):
+            assert str(outcome(captured, s)) == str(outcome(STORED[name], s))
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.bool], ids=str)
 def test_a_float_among_integers(dtype: torch.dtype) -> None:
     """torch converts the number itself, not a tensor of it."""
