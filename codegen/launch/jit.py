@@ -59,10 +59,11 @@ class ObjectStore(Protocol):
 class MachineCode:
     """The linked code of one module. It is unloaded with its last reference."""
 
-    def __init__(self, linked: Any, text: str, target: Target) -> None:
+    def __init__(self, linked: Any, text: str, target: Target, is_scheduled: bool = False) -> None:
         self._linked = linked
         self.text = text
         self.target = target
+        self.is_scheduled = is_scheduled
 
     def address(self, symbol: str) -> int:
         return int(self._linked[symbol])
@@ -74,13 +75,13 @@ class MachineCode:
     def object_file(self, store: ObjectStore | None) -> bytes:
         """The object file. It is compiled again where the store does not have it."""
         with _lock:
-            return _object_file(self.text, self.target, store)
+            return _object_file(self.text, self.target, store, self.is_scheduled)
 
     @cached_property
     def asm(self) -> str:
         """The assembly of the whole module, compiled again from its text."""
         with _lock:
-            return _compiler(self.target).assembly(self.text)
+            return _compiler(self.target).assembly(self.text, self.is_scheduled)
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,10 @@ def _machine_code(
 def compile_text(
     text: str, symbols: list[str], target: Target, store: ObjectStore | None = None
 ) -> MachineCode:
-    """The linked code of a module of LLVM text. Raises CompilationFailed."""
+    """The linked code of a module of LLVM text, scheduled. Raises CompilationFailed."""
     with _lock:
-        return MachineCode(_link(_object_file(text, target, store), text, symbols), text, target)
+        linked = _link(_object_file(text, target, store, is_scheduled=True), text, symbols)
+        return MachineCode(linked, text, target, is_scheduled=True)
 
 
 class WrittenCode(NamedTuple):
@@ -279,36 +281,46 @@ class _Compiler:
     def written(self, text: str, data: str) -> WrittenCode:
         module = self.optimised(text)
         optimised = str(module)
-        with _without_strength_reduction():
+        with _fewer_passes(is_scheduled=True):
             assembly = str(self.machine.emit_assembly(module))
             module = _llvm().parse_assembly(optimised, _llvm().create_context())  # the last one is used up
             if data:
                 module.link_in(_llvm().parse_assembly(data, module._context))
             return WrittenCode(text, optimised, assembly, bytes(self.machine.emit_object(module)))
 
-    def object_file(self, text: str) -> bytes:
+    def object_file(self, text: str, is_scheduled: bool) -> bytes:
         module = self.optimised(text)
-        with _without_strength_reduction():
+        with _fewer_passes(is_scheduled):
             return bytes(self.machine.emit_object(module))
 
-    def assembly(self, text: str) -> str:
+    def assembly(self, text: str, is_scheduled: bool) -> str:
         module = self.optimised(text)
-        with _without_strength_reduction():
+        with _fewer_passes(is_scheduled):
             return str(self.machine.emit_assembly(module))
 
 
+#: options of LLVM: while it writes code, and afterwards
+_NO_STRENGTH_REDUCTION = "-disable-lsr=true", "-disable-lsr=false"
+_NO_SCHEDULER = "-enable-misched=false", "-enable-misched=true"
+
+
 @contextmanager
-def _without_strength_reduction() -> Iterator[None]:
+def _fewer_passes(is_scheduled: bool) -> Iterator[None]:
     """LLVM writes code without its pass over the induction variables of loops.
 
     That pass takes half of the time for wide loops, and the kernels are no faster: the emitter counts each
-    loop once. The option is one of the process, so others who use LLVM here get it back.
+    loop once. To put instructions in another order takes a sixth; the processor does so itself, so only
+    products of matrices need it, and code for other machines. The options are those of the process, so others
+    who use LLVM here get them back.
     """
-    _llvm().set_option("capture", "-disable-lsr=true")
+    options = (_NO_STRENGTH_REDUCTION,) if is_scheduled else (_NO_STRENGTH_REDUCTION, _NO_SCHEDULER)
+    for meanwhile, _ in options:
+        _llvm().set_option("capture", meanwhile)
     try:
         yield
     finally:
-        _llvm().set_option("capture", "-disable-lsr=false")
+        for _, afterwards in options:
+            _llvm().set_option("capture", afterwards)
 
 
 @cache
@@ -348,13 +360,13 @@ def _versions() -> tuple[str, ...]:
     return (f"llvmlite {llvmlite.__version__}", f"llvm {'.'.join(map(str, _llvm().llvm_version_info))}")
 
 
-def _object_file(text: str, target: Target, store: ObjectStore | None) -> bytes:
+def _object_file(text: str, target: Target, store: ObjectStore | None, is_scheduled: bool = False) -> bytes:
     if store is None:
-        return _compiler(target).object_file(text)
+        return _compiler(target).object_file(text, is_scheduled)
     parts = (text, target.cpu, *_versions())
     data = store.get(parts)
     if data is None:
-        data = _compiler(target).object_file(text)
+        data = _compiler(target).object_file(text, is_scheduled)
         store.put(parts, data)
     return data
 

@@ -35,7 +35,7 @@ def on_this_processor() -> None:
 
 
 def compiled(text: str) -> bytes:
-    return jit._compiler(Target.host()).object_file(text)
+    return jit._compiler(Target.host()).object_file(text, is_scheduled=False)
 
 
 def test_constants_calls_and_functions_of_other_libraries() -> None:

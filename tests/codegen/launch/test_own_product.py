@@ -40,6 +40,13 @@ def code() -> Any:
     return compile_text(text, list(own_product.SYMBOLS), Target.host())
 
 
+def test_it_is_scheduled_and_kernels_are_not(code: Any) -> None:
+    scheduled = code.asm
+    compiler = jit._compiler(Target.host())
+    assert compiler.assembly(code.text, is_scheduled=False) != scheduled
+    assert compiler.assembly(code.text, is_scheduled=True) == scheduled  # LLVM has its options back
+
+
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a new process with one thread; afterwards the function of before is in use again."""
@@ -271,9 +278,9 @@ def test_without_a_store_the_function_is_compiled_once(fresh: None, monkeypatch:
     compiled_texts = []
     compile_object = jit._object_file
 
-    def counted(text: str, target: Target, store: Any) -> bytes:
+    def counted(text: str, *settings: Any, **more: Any) -> bytes:
         compiled_texts.append(text)
-        return compile_object(text, target, store)
+        return compile_object(text, *settings, **more)
 
     monkeypatch.setattr(jit, "_object_file", counted)
     monkeypatch.setattr(own_product, "_equal", lambda *_: True)
