@@ -244,6 +244,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="steps of each program")
     parser.add_argument("--seconds", type=float, default=0.0, help="seconds that eager's run takes at least")
     options = parser.parse_args()
+    for part in options.names:
+        if not any(part in name for name in PROGRAMS):
+            parser.error(f"no program has {part!r} in its name; there are {', '.join(PROGRAMS)}")
     table = Table(*HEADINGS)
     results = []
     for name, chosen in PROGRAMS.items():
@@ -259,7 +262,8 @@ def main() -> None:
         table.add_row(*row(cold, warm))
         console.print(f"{name}: {cold.ratio:.2f}, even at {cold.break_even:.0f}", style="dim")
     console.print(table)
-    console.print(summary(results))
+    if results:
+        console.print(summary(results))
 
 
 if __name__ == "__main__":
