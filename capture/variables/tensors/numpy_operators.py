@@ -16,6 +16,8 @@ import torch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers import graph_float
+from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.tensors.numpy_array import NumpyVariable, operation
 from capture.variables.tensors.tensor import TensorVariable
 
@@ -44,7 +46,8 @@ def _operator_on_tensor(
 ) -> Variable:
     """An operator on a tensor and a NumPy number.
 
-    torch takes the number for a plain Python number, so the type decides less than the type of a 0-d tensor.
+    torch takes the number for a plain Python number, so the type decides less than the type of a 0-d tensor,
+    and a float is rounded less.
     """
     tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
     assert isinstance(tensor, TensorVariable)
@@ -52,6 +55,11 @@ def _operator_on_tensor(
     is_number = not isinstance(number.example, np.ndarray) and number.example.dtype.kind in ("i", "f")
     if not is_number or "pow" in function.__name__:
         raise GraphBreak("operator", name=symbol, value=number)
+    if number.example.dtype == np.float64:
+        as_float = GraphFloatVariable(number.tensor.node, kind=np.float64)
+        given = [tensor, as_float] if operands[0] is tensor else [as_float, tensor]
+        if graph_float.is_taken(function, given, {}):
+            return graph_float.tensor_operation(tx, function, given, {})
     dtype = torch.result_type(tensor.fake, number.example.item())
     operand: Variable = number.tensor
     if torch.result_type(tensor.fake, number.tensor.fake) != dtype:

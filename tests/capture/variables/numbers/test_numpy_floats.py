@@ -5,6 +5,7 @@ torch takes them for floats; Python computes with the numbers themselves.
 
 from __future__ import annotations
 
+import operator as op
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,20 @@ def test_one_more_capture_serves_other_values(program: Any) -> None:
         captured(X, value)
     assert capture.counters["recompiles"].total() <= 2
     assert not capture.counters["graph_breaks"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("operator", ["mul", "add", "sub", "truediv"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_number_is_rounded_as_a_float_is(operator: str, dtype: torch.dtype, swapped: bool) -> None:
+    """A tensor of the number would be rounded to the dtype of the other one first."""
+    function = getattr(op, operator)
+    program = (lambda x, w: function(w, x)) if swapped else (lambda x, w: function(x, w))
+    capture.reset()
+    captured, x = capture.compile(program, backend="eager"), torch.linspace(0.1, 3, 500).to(dtype)
+    for value in map(np.float64, (0.3, 0.7, 1.1)):
+        got, expected = captured(x, value), program(x, value)
+        assert got.dtype == expected.dtype and torch.equal(got, expected)
 
 
 def test_another_type_is_another_capture() -> None:
