@@ -23,8 +23,8 @@ def draw(data: dict[str, Any], file: Path) -> None:
     models = data["training"]
     panels = (
         ("settled step, of eager's", "%.2f", ratio),
-        ("cold start, processor seconds", "%.1f", lambda *what: table.start(*what, table.COLD)),
-        ("warm start, processor seconds", "%.1f", lambda *what: table.start(*what, table.WARM)),
+        ("cold start, processor seconds", "{:z.1f}", lambda *what: table.start(*what, table.COLD)),
+        ("warm start, processor seconds", "{:z.1f}", lambda *what: table.start(*what, table.WARM)),
     )
     for axis, (title, form, value) in zip(axes, panels):
         for place, peer in enumerate(table.PEERS):
