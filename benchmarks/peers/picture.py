@@ -22,7 +22,7 @@ def draw(data: dict[str, Any], file: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=SIZE, sharey=True, layout="constrained")
     models = data["training"]
     panels = (
-        ("settled step, of eager's", "%.2f", ratio),
+        ("settled step, of eager's", "{:.2f}", ratio),
         ("cold start, processor seconds", "{:z.1f}", lambda *what: table.start(*what, table.COLD)),
         ("warm start, processor seconds", "{:z.1f}", lambda *what: table.start(*what, table.WARM)),
     )

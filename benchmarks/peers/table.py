@@ -60,7 +60,7 @@ def noise(data: dict[str, Any]) -> tuple[float, float]:
 
 def both(form: str, values: list[float]) -> str:
     """The format "z" shows no zero with a sign."""
-    return " / ".join("never" if math.isinf(value) else f"{value:z{form}}" for value in values)
+    return " / ".join(f"{value:z{form}}" if math.isfinite(value) else "never" for value in values)
 
 
 def row(name: str, model: dict[str, Any]) -> list[str]:

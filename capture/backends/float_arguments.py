@@ -41,7 +41,8 @@ from codegen.stored.floats import ForFloats
 FLOATS = (torch.float32, torch.float64)
 PROMPT = 4  # values that the graph is compiled for at their first call
 AGAIN = 8  # calls after which it is compiled for another value; until then it runs operator by operator
-LIMIT = 16  # how many values a graph is compiled for, and a quarter of those whose calls are counted
+LIMIT = 16  # how many values a graph is compiled for
+COUNTED = 64  # other values whose calls are counted at a time
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 
@@ -119,7 +120,7 @@ class FloatGraph:
         """Most floats that change come only once: a loss, a temperature that falls."""
         if len(self.compiled) < PROMPT:
             return True
-        if len(self.calls) >= 4 * LIMIT:
+        if len(self.calls) >= COUNTED:
             self.calls.clear()
         self.calls[key] = self.calls.get(key, 0) + 1
         return self.calls[key] >= AGAIN and len(self.compiled) < LIMIT

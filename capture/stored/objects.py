@@ -141,8 +141,6 @@ def _namespace_row(table: ObjectTable, value: Any) -> list[Plain] | None:
 
 def _globals_row(table: ObjectTable, value: Any) -> list[Plain] | None:
     """The globals of a method that has a namespace of its own, as `__new__` of a named tuple has."""
-    if type(value) is not dict:
-        return None
     owner = table.method_where(lambda function: function.__globals__ is value)
     return None if owner is None else ["globals", *owner]
 
@@ -411,12 +409,12 @@ class ObjectTable:
         if place is not None:
             return [kind, *place, *FACTS[kind](value)]
         way = self._ways.get(id(value))
-        owner = self.method_where(lambda function: function is value) if way is None else None
-        if owner is not None:
-            return ["own method", *owner, *FACTS[kind](value)]
-        if way is None:
+        if way is not None:
+            return [kind, self.writer.source(way[1]), None, *FACTS[kind](value)]
+        owner = self.method_where(lambda function: function is value)
+        if owner is None:
             raise NotPlain(f"a {kind} without a place")
-        return [kind, self.writer.source(way[1]), None, *FACTS[kind](value)]
+        return ["own method", *owner, *FACTS[kind](value)]
 
 
 # --- reading ----------------------------------------------------------------------------------------------

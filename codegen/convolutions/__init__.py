@@ -1,4 +1,4 @@
-"""Faster convolutions: the memory layout of the tensors around them."""
+"""Faster convolutions: the memory layout of the tensors around them, products, and code of our own."""
 
 from __future__ import annotations
 

@@ -90,12 +90,10 @@ static PyMethodDef functions[] = {
     {"convolve", convolve, METH_VARARGS,
      "convolve(sizes, (image, weight, bias, result)): writes the result. sizes: batch, groups, channels of a "
      "group, and those of its result; then height and width of image, result, kernel, stride, padding and "
-     "dilation. Addresses; 0 "
-     "for no bias."},
+     "dilation. Addresses; 0 for no bias."},
     {"convolution_image", convolution_image, METH_VARARGS,
      "convolution_image(sizes, (gradient, weight, bias, of_image)): writes the gradient of the image; the "
-     "bias "
-     "is added to it."},
+     "bias is added to it."},
     {"convolution_weight", convolution_weight, METH_VARARGS,
      "convolution_weight(sizes, (gradient, image, of_bias, of_weight)): writes the gradients of bias and "
      "weight."},

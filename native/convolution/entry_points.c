@@ -61,6 +61,7 @@ static bool make_rows(Rows *rows, Handle *made)
         return false;
     }
     if (torch_symbols.get_data_ptr(*made, &data)) {
+        torch_symbols.delete_tensor(*made);
         return false;
     }
     rows->data = data;

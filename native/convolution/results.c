@@ -168,6 +168,7 @@ static Convolution convolution_of(const Sizes *sizes, int64_t channels, int64_t 
                          .width = width,
                          .blocks = divided_up(width, MOST_VECTORS * tiles->lanes)};
 }
+
 /* Writes rows, taps and weights of a grid. `rows` has the weights of each channel of the source and each tap.
  */
 static void write_grid(const Sizes *sizes, bool back, const Convolution *job, const int64_t *phase,

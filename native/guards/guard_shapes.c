@@ -234,7 +234,7 @@ static int apply(int64_t op, Word a, Word b, Word *out)
     }
 }
 
-/* The bits of an exact float. A nan is refused: it takes part in no condition. */
+/* The bits of a float. A nan is refused: it takes part in no condition. */
 int guard_load_float(PyObject *object, int64_t *bits)
 {
     if (!PyFloat_Check(object)) { /* another guard knows the type */

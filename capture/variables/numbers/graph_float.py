@@ -275,29 +275,28 @@ def _argument(value: Variable) -> Variable:
     return value.as_tensor() if isinstance(value, GraphFloatVariable) else value
 
 
-def _places(given: dict[Any, Variable]) -> tuple[Any, ...]:
-    return tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))
-
-
-def is_taken(target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether the operation on tensors takes the GraphFloatVariables among its arguments."""
-    name, args = as_method(target, args, lambda value: isinstance(value, TensorVariable))
-    given: dict[Any, Variable] = {**dict(enumerate(args)), **kwargs}
-    tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
-    dtype = kwargs["dtype"].as_constant() if "dtype" in kwargs else None
-    return set(_places(given)) <= set(FLOAT_PLACES.get(name, ())) and keep_types(name, tensors, dtype)
-
-
 def tensor_operation(
     tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """An operation on tensors (the name of a method, or a function) with GraphFloatVariables as arguments."""
-    if not is_taken(target, args, kwargs):
-        raise GraphBreak(
-            "not_a_graph_argument", value=next(v for v in (*args, *kwargs.values()) if is_among([v]))
-        )
+    result = known_tensor_operation(tx, target, args, kwargs)
+    if result is None:
+        floats = (v for v in (*args, *kwargs.values()) if isinstance(v, GraphFloatVariable))
+        raise GraphBreak("not_a_graph_argument", value=next(floats))
+    return result
+
+
+def known_tensor_operation(
+    tx: Interpreter, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable | None:
+    """The same; None where the operation takes no GraphFloatVariables at these places."""
     name, args = as_method(target, args, lambda value: isinstance(value, TensorVariable))
-    places = _places({**dict(enumerate(args)), **kwargs})
+    given: dict[Any, Variable] = {**dict(enumerate(args)), **kwargs}
+    places = tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))
+    tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
+    dtype = kwargs["dtype"].as_constant() if "dtype" in kwargs else None
+    if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not keep_types(name, tensors, dtype):
+        return None
     held = make(tuple, [ConstantVariable(place) for place in places])
     keywords = {k: _argument(v) for k, v in kwargs.items()}
     return tx.output.call_function(

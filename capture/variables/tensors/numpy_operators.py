@@ -58,8 +58,9 @@ def _operator_on_tensor(
     if number.example.dtype == np.float64:
         as_float = GraphFloatVariable(number.tensor.node, kind=np.float64)
         given = [tensor, as_float] if operands[0] is tensor else [as_float, tensor]
-        if graph_float.is_taken(function, given, {}):
-            return graph_float.tensor_operation(tx, function, given, {})
+        result = graph_float.known_tensor_operation(tx, function, given, {})
+        if result is not None:
+            return result
     dtype = torch.result_type(tensor.fake, number.example.item())
     operand: Variable = number.tensor
     if torch.result_type(tensor.fake, number.tensor.fake) != dtype:

@@ -61,11 +61,6 @@ TRANSFORMS: dict[Any, Callable[..., Any]] = {
 }
 
 
-RUNS: dict[str, Callable[..., Any]] = {
-    transform.__name__: run for transform, run in TRANSFORMS.items()
-}  # by name: a stored graph has names
-
-
 class TransformVariable(Variable):
     """`transform(function, *args, **options)`."""
 
@@ -90,7 +85,7 @@ class TransformVariable(Variable):
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         positional = [subgraph.plain(tx, a, no_tensor) for a in self.args]
         options = {name: subgraph.plain(tx, v, no_tensor) for name, v in self.options.items()}
-        apply = functools.partial(_call_transformed, self.transform.__name__, positional, options)
+        apply = functools.partial(_call_transformed, self.transform, positional, options)
         return transformed(tx, self.transform.__name__, apply, self.function, TupleVariable(args), kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -104,15 +99,15 @@ class TransformVariable(Variable):
 
 
 def _call_transformed(
-    name: str,
+    transform: Any,
     positional: list[Any],
     options: dict[str, Any],
     function: Callable[..., Any],
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A call of what the transform of that name makes of the function."""
-    return RUNS[name](function, *positional, **options)(*args, **kwargs)
+    """A call of what the transform makes of the function."""
+    return TRANSFORMS[transform](function, *positional, **options)(*args, **kwargs)
 
 
 def no_tensor(value: TensorVariable) -> Any:
