@@ -52,6 +52,7 @@ FIXED_FIELDS = (
     "__defaults__",
     "__kwdefaults__",
     "__globals__",
+    "__annotations__",
 )
 
 

@@ -151,13 +151,15 @@ class MroItemSource(DerivedSource):
 
 FUNCTION_FIELDS = (  # in the order of FUNCTION_FIELDS in native/guards/guard_loads.c
     "__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__name__", "__qualname__",
-    "__doc__", "__module__",
+    "__doc__", "__module__", "__annotations__",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionFieldSource(DerivedSource):
-    """A field of a plain function, one of `FUNCTION_FIELDS`. A missing field is None."""
+    """A field of a plain function, one of `FUNCTION_FIELDS`. A missing field is None; a read makes the
+    annotations.
+    """
 
     field: str
 

@@ -14,8 +14,40 @@ static const size_t FUNCTION_FIELDS[] = {
     offsetof(PyFunctionObject, func_kwdefaults), offsetof(PyFunctionObject, func_closure),
     offsetof(PyFunctionObject, func_globals),    offsetof(PyFunctionObject, func_name),
     offsetof(PyFunctionObject, func_qualname),   offsetof(PyFunctionObject, func_doc),
-    offsetof(PyFunctionObject, func_module),
+    offsetof(PyFunctionObject, func_module),     offsetof(PyFunctionObject, func_annotations),
 };
+
+/* A read of `__annotations__` makes the dict: Python keeps none at first, or the names beside the values.
+ * No finalizer runs meanwhile. Without memory, the place does not exist.
+ */
+static void make_annotations(PyObject **place)
+{
+    PyObject *names = *place;
+    int collecting = PyGC_Disable();
+    PyObject *made = PyDict_New();
+    for (Py_ssize_t i = 0; made != NULL && names != NULL && i < PyTuple_GET_SIZE(names); i += 2) {
+        if (PyDict_SetItem(made, PyTuple_GET_ITEM(names, i), PyTuple_GET_ITEM(names, i + 1)) < 0) {
+            Py_CLEAR(made);
+        }
+    }
+    if (made == NULL) {
+        PyErr_Clear();
+    } else {
+        *place = made;
+        Py_XDECREF(names); /* the dict holds what was in it */
+    }
+    if (collecting) {
+        PyGC_Enable();
+    }
+}
+
+static PyObject *load_annotations(PyObject **place)
+{
+    if (*place == NULL || PyTuple_CheckExact(*place)) {
+        make_annotations(place);
+    }
+    return *place != NULL && PyDict_Check(*place) ? *place : NULL;
+}
 
 static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
 {
@@ -23,8 +55,12 @@ static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
         || (uint64_t)operands[0] >= sizeof FUNCTION_FIELDS / sizeof *FUNCTION_FIELDS) {
         return NULL;
     }
-    PyObject *value = *(PyObject **)((char *)owner + FUNCTION_FIELDS[operands[0]]);
-    return value == NULL ? Py_None : value;
+    size_t offset = FUNCTION_FIELDS[operands[0]];
+    PyObject **place = (PyObject **)((char *)owner + offset);
+    if (offset == offsetof(PyFunctionObject, func_annotations)) {
+        return load_annotations(place);
+    }
+    return *place == NULL ? Py_None : *place;
 }
 
 /* A name of a class written in Python. (The names of other classes do not change.) */

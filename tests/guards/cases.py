@@ -146,6 +146,13 @@ def do(code: str) -> Any:
     return lambda w: exec(code, {"torch": torch, **w.names})
 
 
+def annotated(mark: Any = 3) -> Any:
+    names: dict[str, Any] = {"mark": mark}
+    code = compile("def inner(a: mark): ...", __file__, "exec", dont_inherit=True)  # it evaluates annotations
+    exec(code, names)
+    return names["inner"]
+
+
 def make_function(default: Any = 1, *, keyword: Any = 2) -> Any:
     captured = []
 
@@ -543,6 +550,15 @@ ATTRIBUTES = [
          {"code": do("x.__code__ = (lambda captured: lambda: captured)(1).__code__")},
          {"name": do("x.__name__ = 'a'"), "qualname": do("x.__qualname__ = 'a'"),
           "doc": do("x.__doc__ = 'a'"), "module": do("x.__module__ = 'a'"), "builtin": put("x", len)}),
+    Case("function annotations", lambda: {"x": annotated(), "y": make_function(), "z": lambda: 1},
+         lambda w: [ConstantGuard.of(s.DictItemSource(s.FunctionFieldSource(X, "__annotations__"), "a"), 3),
+                    LengthGuard.of(s.FunctionFieldSource(Y, "__annotations__"), w.y.__annotations__),
+                    LengthGuard.of(s.FunctionFieldSource(Z, "__annotations__"), {})],
+         {"not read yet": put("x", lambda: annotated()), "another": put("y", lambda: make_function()),
+          "none yet": put("z", lambda: lambda: 1), "returned to none": do("z.__annotations__ = None")},
+         {"item": do("x.__annotations__['a'] = 4"), "another one": put("x", lambda: annotated(4)),
+          "without": do("del x.__annotations__"), "more": do("z.__annotations__['k'] = 1"),
+          "builtin": put("z", len)}),
     Case("class names", lambda: {"x": type("Named", (Plain,), {})},
          lambda w: [ConstantGuard.of(s.ClassNameSource(X, n), "Named") for n in s.CLASS_NAMES],
          {"attribute": do("x.a = 1")},

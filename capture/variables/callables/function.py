@@ -166,10 +166,9 @@ class UserFunctionVariable(FunctionVariable):
             return ValueMethod(self, name)
         if name == "__class__":
             return wrap_class(tx.output, types.FunctionType)
-        if name == "__annotations__":  # no guard reads the place where the function keeps it: take the dict
-            return wrap(
-                tx.output, self.function.__annotations__, ConstantSource(self.function.__annotations__)
-            )
+        if name == "__annotations__":
+            place = FunctionFieldSource(ConstantSource(self.function), name)
+            return wrap(tx.output, self.function.__annotations__, place)
         if name == "__dict__":
             return wrap(tx.output, self.function.__dict__, DictSource(self.source) if self.source else None)
         if not hasattr(self.function, name):

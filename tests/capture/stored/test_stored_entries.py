@@ -133,6 +133,31 @@ def test_constants_in_inference_mode() -> None:
                 assert torch.equal(got, known) and got.is_inference() is known.is_inference() is mode
 
 
+LBFGS = """
+def f(x):
+    weight = torch.nn.Parameter(x.clone())
+    optimizer = torch.optim.LBFGS([weight], max_iter=3)
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = (weight * weight + weight).sum()
+        loss.backward()
+        return loss
+    for _ in range(2):
+        optimizer.step(closure)
+    return weight.detach()
+"""
+
+
+def test_steps_that_decorate_a_function_of_the_program() -> None:
+    """The decorator hands on the annotations of the closure of this process."""
+    expected = made(LBFGS)(X)
+    results = [counted(made(LBFGS), X) for _ in range(2)]
+    assert results[0][1] == 0 and results[1][1] > 0 and results[1][2] == 0
+    assert not counters["not_stored"]
+    for value, _, _ in results:
+        torch.testing.assert_close(value, expected)
+
+
 NAMED = """
 import collections
 Step = collections.namedtuple("Step", "x reward", defaults={defaults})

@@ -63,6 +63,16 @@ ROWS: list[tuple[str, str, str]] = [
     ("function_wrapped",
      "import functools\ndef g(x): return x+1\n@functools.wraps(g)\ndef h(x): return g(x)\n"
      "def f(): return h.__wrapped__(X)", "h.__wrapped__=lambda x:x+50"),
+    ("function_annotations_replaced",
+     "def g(x: 1): return x\ndef f(): return X+g.__annotations__['x'],dict(g.__annotations__)",
+     "g.__annotations__={'x':2}"),
+    ("function_annotations_of_another",
+     "def mk(k):\n  def g(x: k): return x\n  return g\ng=mk(1)\ndef f(): return X+g.__annotations__['x']",
+     "g=mk(5)"),
+    ("function_annotations_handed_on",
+     "import functools\ndef mk(k):\n  def g(x: k): return x\n  g.mark=k\n  return g\ng=mk('one')\n"
+     "def f():\n  @functools.wraps(g)\n  def h(x): return g(x)\n"
+     "  return h(X),h.__annotations__ is g.__annotations__,h.mark,h.__annotations__['x']", "g=mk('two')"),
     ("own_code_global_deep",
      "def a(x): return b(x)\ndef b(x): return c(x)\ndef c(x): return x+1\ndef f(): return a(X)",
      "def c(x): return x+2"),

@@ -40,7 +40,7 @@ def in_module(source: str) -> dict[str, Any]:
     module = types.ModuleType("changing_world")
     sys.modules[module.__name__] = module  # dataclasses look there
     module.__dict__.update(torch=torch, math=math, X=X)
-    exec(compile(source, __file__, "exec"), module.__dict__)
+    exec(compile(source, __file__, "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
 
 
