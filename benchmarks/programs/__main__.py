@@ -42,7 +42,7 @@ SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twi
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
 DRIFT = TOLERANCE / 20  # two eager runs that differ by more have parted
 LATER = 1.5  # errors grow by a factor in each step: those of a whole gradient part earlier than a rounding
-PROBE = 16  # steps that tell how long one is
+PROBE = 40  # steps that tell how long one is: whole epochs, of 20 steps at most
 
 
 def middle_mean(numbers: Sequence[float]) -> float:
