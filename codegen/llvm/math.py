@@ -195,7 +195,28 @@ def _power_of_two(code: Code, exponent: str) -> str:
 
 
 def _scaled(code: Code, x: str, n: str, exponent: str) -> str:
-    """x * 2**n, rounded once, also for results that overflow or are denormal."""
+    """x * 2**n for x near 1, rounded once, also for results that overflow or are denormal.
+
+    Processors take some 150 cycles where a product is denormal or vanishes, as most do in the softmax of a
+    masked row. The bits of a denormal number are those of the integer x * 2**(n + 149). As a float, this
+    number is normal, and adding 2**23 rounds it and leaves the integer in the low bits.
+    """
+    is_denormal = code.compare("fcmp olt", "f32", n, code.constant("f32", -126))  # never NaN
+    raised = _times_power(
+        code,
+        x,
+        code.select(is_denormal, "f32", code.binary("fadd", "f32", n, code.constant("f32", 149)), n),
+        code.select(
+            is_denormal, "i32", code.binary("add", "i32", exponent, code.constant("i32", 149)), exponent
+        ),
+    )
+    rounded = code.bits("f32", "i32", code.binary("fadd", "f32", raised, code.constant("f32", 2.0**23)))
+    denormal = code.binary("sub", "i32", rounded, code.constant("i32", 0x4B000000))
+    return code.select(is_denormal, "f32", code.bits("i32", "f32", denormal), raised)
+
+
+def _times_power(code: Code, x: str, n: str, exponent: str) -> str:
+    """x * 2**n for a result that is no denormal number; n as a float and as an integer."""
     if code.target.avx512 and code.lanes == 16:
         name, kind = "@llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>"
         code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i16, i32)")
@@ -230,20 +251,31 @@ def exp_f64(code: Code, x: str) -> str:
     first = code.binary(
         "fadd", "f64", code.fma("f64", rest, code.binary("fmul", "f64", r, r), r), number(1.0)
     )
+    bits = code.bits("f64", "i64", shifted)
+    exponent = code.binary("sub", "i64", bits, code.constant("i64", _ROUNDING_BITS_F64))
+    # Denormal numbers as in `_scaled`.
+    is_denormal = code.compare("fcmp olt", "f64", n, number(-1022))
+    n = code.select(is_denormal, "f64", code.binary("fadd", "f64", n, number(1074)), n)
+    above = code.binary("add", "i64", exponent, code.constant("i64", 1074))
+    raised = _times_power_f64(code, first, n, code.select(is_denormal, "i64", above, exponent))
+    rounded = code.bits("f64", "i64", code.binary("fadd", "f64", raised, number(2.0**52)))
+    denormal = code.binary("sub", "i64", rounded, code.constant("i64", 0x4330000000000000))
+    return code.select(is_denormal, "f64", code.bits("i64", "f64", denormal), raised)
+
+
+def _times_power_f64(code: Code, x: str, n: str, exponent: str) -> str:
     if code.target.avx512 and code.lanes == 8:
         name, kind = "@llvm.x86.avx512.mask.scalef.pd.512", "<8 x double>"
         code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i8, i32)")
         return code.define(
-            f"call {kind} {name}({kind} {first}, {kind} {n}, {kind} zeroinitializer, i8 -1, i32 4)"
+            f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i8 -1, i32 4)"
         )
-    bits = code.bits("f64", "i64", shifted)
-    exponent = code.binary("sub", "i64", bits, code.constant("i64", _ROUNDING_BITS_F64))
     half = code.binary("ashr", "i64", exponent, code.constant("i64", 1))
     for part in (half, code.binary("sub", "i64", exponent, half)):
         biased = code.binary("add", "i64", part, code.constant("i64", 1023))
         power = code.bits("i64", "f64", code.binary("shl", "i64", biased, code.constant("i64", 52)))
-        first = code.binary("fmul", "f64", first, power)
-    return first
+        x = code.binary("fmul", "f64", x, power)
+    return x
 
 
 @emits("exp")

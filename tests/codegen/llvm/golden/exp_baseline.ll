@@ -6,7 +6,7 @@ entry:
   %t4 = load ptr, ptr %t3, align 8
   br label %loop5
 loop5:
-  %t7 = phi i64 [ 0, %entry ], [ %t46, %loop5 ]
+  %t7 = phi i64 [ 0, %entry ], [ %t56, %loop5 ]
   %t8 = getelementptr float, ptr %t2, i64 %t7
   %t9 = load <4 x float>, ptr %t8, align 4
   %t10 = fcmp olt <4 x float> %t9, splat (float 0xC05A000000000000)
@@ -34,21 +34,31 @@ loop5:
   %t32 = fmul <4 x float> %t30, %t31
   %t33 = fadd <4 x float> %t32, %t22
   %t34 = fadd <4 x float> %t33, splat (float 0x3FF0000000000000)
-  %t35 = ashr <4 x i32> %t18, splat (i32 1)
-  %t36 = sub <4 x i32> %t18, %t35
-  %t37 = add <4 x i32> %t35, splat (i32 127)
-  %t38 = shl <4 x i32> %t37, splat (i32 23)
-  %t39 = bitcast <4 x i32> %t38 to <4 x float>
-  %t40 = fmul <4 x float> %t34, %t39
-  %t41 = add <4 x i32> %t36, splat (i32 127)
-  %t42 = shl <4 x i32> %t41, splat (i32 23)
-  %t43 = bitcast <4 x i32> %t42 to <4 x float>
-  %t44 = fmul <4 x float> %t40, %t43
-  %t45 = getelementptr float, ptr %t4, i64 %t7
-  store <4 x float> %t44, ptr %t45, align 4
-  %t46 = add nuw nsw i64 %t7, 4
-  %t47 = icmp slt i64 %t46, 16
-  br i1 %t47, label %loop5, label %after6
+  %t35 = fcmp olt <4 x float> %t16, splat (float 0xC05F800000000000)
+  %t36 = fadd <4 x float> %t16, splat (float 0x4062A00000000000)
+  %t37 = select <4 x i1> %t35, <4 x float> %t36, <4 x float> %t16
+  %t38 = add <4 x i32> %t18, splat (i32 149)
+  %t39 = select <4 x i1> %t35, <4 x i32> %t38, <4 x i32> %t18
+  %t40 = ashr <4 x i32> %t39, splat (i32 1)
+  %t41 = sub <4 x i32> %t39, %t40
+  %t42 = add <4 x i32> %t40, splat (i32 127)
+  %t43 = shl <4 x i32> %t42, splat (i32 23)
+  %t44 = bitcast <4 x i32> %t43 to <4 x float>
+  %t45 = fmul <4 x float> %t34, %t44
+  %t46 = add <4 x i32> %t41, splat (i32 127)
+  %t47 = shl <4 x i32> %t46, splat (i32 23)
+  %t48 = bitcast <4 x i32> %t47 to <4 x float>
+  %t49 = fmul <4 x float> %t45, %t48
+  %t50 = fadd <4 x float> %t49, splat (float 0x4160000000000000)
+  %t51 = bitcast <4 x float> %t50 to <4 x i32>
+  %t52 = sub <4 x i32> %t51, splat (i32 1258291200)
+  %t53 = bitcast <4 x i32> %t52 to <4 x float>
+  %t54 = select <4 x i1> %t35, <4 x float> %t53, <4 x float> %t49
+  %t55 = getelementptr float, ptr %t4, i64 %t7
+  store <4 x float> %t54, ptr %t55, align 4
+  %t56 = add nuw nsw i64 %t7, 4
+  %t57 = icmp slt i64 %t56, 16
+  br i1 %t57, label %loop5, label %after6
 after6:
   ret i32 0
 }
