@@ -24,20 +24,6 @@ from codegen.llvm.values import Code
 SIGN_OF_HALVES = -(1 << 15)  # the sign bit of the encoding, as an i16
 
 Emitter = Callable[..., str]
-#: functions of Sleef; the error bound is part of the name
-SLEEF = {
-    **dict.fromkeys(
-        ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"
-    ),
-    **dict.fromkeys(
-        ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"
-    ),
-    "erfc": "u15",
-    "hypot": "u05",
-    "nextafter": "",
-    "fmod": "",
-}
-
 EMITTERS: Table[Emitter] = Table(contents, "EMITTERS")
 
 

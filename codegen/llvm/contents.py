@@ -10,7 +10,10 @@ EMITTERS = {
         ne neg not or reciprocal rem round rsqrt shl shr sign signbit sqrt sub trunc truncdiv where xor
     """,
     "codegen.llvm.math": """
-        acos acosh asin asinh atan atan2 atanh cos cosh erf erfc exp exp2 expm1 fmod hypot lgamma log log10
-        log1p log2 nextafter normal_cdf pow sigmoid sin sinh tan tanh
+        acos acosh asin asinh atan atan2 atanh cosh erf erfc exp exp2 expm1 fmod hypot lgamma log log10 log1p
+        log2 nextafter normal_cdf pow sigmoid sinh tan tanh
+    """,
+    "codegen.llvm.sines": """
+        cos sin
     """,
 }

@@ -40,10 +40,10 @@ from codegen.kernel.ir import (
     Store,
     Update,
 )
-from codegen.llvm.arithmetic import SLEEF
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.emitter import Emitter, VectorPlan
 from codegen.llvm.index import AxisPlace, terms_of
+from codegen.llvm.library import SLEEF
 from codegen.llvm.streaming import LINE, RUN_BYTES
 from codegen.llvm.summing_loops import run_summing_loop, sum_slots
 from codegen.llvm.target import Target

@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 
 from codegen.llvm import polynomials
-from codegen.llvm.arithmetic import EMITTERS, SLEEF, Emitter, emits
-from codegen.llvm.types import register_type
+from codegen.llvm.arithmetic import EMITTERS, Emitter, emits
+from codegen.llvm.library import SLEEF, call_library
 from codegen.llvm.values import Code
 
 # Adding this number rounds a float32 to an integer, which is then in the low bits.
@@ -29,87 +29,6 @@ _ROUNDING_BITS_F64 = 0x4338000000000000
 _LOG2_HIGH_F64, _LOG2_LOW_F64 = 0.6931471803691238, 1.9082149292705877e-10
 _LOG2_HIGH = 0.693359375  # few bits: a product with an exponent is exact
 _LOG2_LOW = -2.12194440e-4
-
-
-# --- calls ------------------------------------------------------------------------------------------------
-
-
-def call_library(code: Code, name: str, dtype: str, *operands: str) -> str:
-    """Calls Sleef's function `name` in the width of the processor, or libm's for each lane."""
-    if code.target.sleef is None:
-        return _call_libm(code, name, dtype, operands)
-    width = code.target.lanes(dtype)
-    function = f"Sleef_{name}{'f' if dtype == 'f32' else 'd'}{width}_{SLEEF[name]}{code.target.sleef}"
-    kind = register_type(dtype, width)
-    code.function.declare(
-        f"@{function}",
-        f"{kind} @{function}({', '.join([kind] * len(operands))}) nounwind willreturn memory(none)",
-    )
-    parts = [_resized(code, dtype, operand, width) for operand in operands]
-    results = [
-        code.define(f"call {kind} @{function}({', '.join(f'{kind} {part}' for part in chunk)})")
-        for chunk in zip(*parts, strict=True)
-    ]
-    return _joined(code, dtype, results, width)
-
-
-def _resized(code: Code, dtype: str, operand: str, width: int) -> list[str]:
-    """`operand` as vectors of `width` lanes; a shorter one is filled up with its own lanes."""
-    element = register_type(dtype, 1)
-    kind = code.type(dtype)
-    if code.lanes == width:
-        return [operand]
-    if code.lanes == 1:
-        full = register_type(dtype, width)
-        first = code.define(f"insertelement {full} poison, {element} {operand}, i64 0")
-        return [_shuffled(code, full, first, [0] * width)]
-    if code.lanes < width:
-        return [_shuffled(code, kind, operand, [lane % code.lanes for lane in range(width)])]
-    return [_shuffled(code, kind, operand, list(range(at, at + width))) for at in range(0, code.lanes, width)]
-
-
-def _joined(code: Code, dtype: str, results: list[str], width: int) -> str:
-    kind = register_type(dtype, width)
-    if code.lanes == width:
-        return results[0]
-    if code.lanes == 1:
-        return code.define(f"extractelement {kind} {results[0]}, i64 0")
-    if code.lanes < width:
-        return _shuffled(code, kind, results[0], list(range(code.lanes)))
-    while len(results) > 1:
-        kind = register_type(dtype, width)
-        order = list(range(2 * width))
-        pairs = zip(results[::2], results[1::2], strict=True)
-        results = [_shuffled(code, kind, left, order, right) for left, right in pairs]
-        width *= 2
-    return results[0]
-
-
-def _shuffled(code: Code, kind: str, operand: str, lanes: list[int], other: str = "poison") -> str:
-    order = "<" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"
-    return code.define(f"shufflevector {kind} {operand}, {kind} {other}, <{len(lanes)} x i32> {order}")
-
-
-def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> str:
-    function = name + ("f" if dtype == "f32" else "")
-    element, kind = register_type(dtype, 1), code.type(dtype)
-    code.function.declare(
-        f"@{function}",
-        f"{element} @{function}({', '.join([element] * len(operands))}) nounwind willreturn memory(none)",
-    )
-
-    def call(scalars: list[str]) -> str:
-        return code.define(
-            f"call {element} @{function}({', '.join(f'{element} {scalar}' for scalar in scalars)})"
-        )
-
-    if code.lanes == 1:
-        return call(list(operands))
-    result = "poison"
-    for lane in range(code.lanes):
-        scalar = call([code.define(f"extractelement {kind} {operand}, i64 {lane}") for operand in operands])
-        result = code.define(f"insertelement {kind} {result}, {element} {scalar}, i64 {lane}")
-    return result
 
 
 def _inverse_hyperbolic(name: str) -> Emitter:
@@ -139,7 +58,7 @@ def _library(name: str) -> Emitter:
     return lambda code, dtype, *operands: call_library(code, name, dtype, *operands)
 
 
-for _name in SLEEF:
+for _name in SLEEF.keys() - {"sin", "cos"}:  # codegen/llvm/sines.py
     EMITTERS[_name] = _inverse_hyperbolic(_name) if _name in ("asinh", "acosh") else _library(_name)
 
 
@@ -180,12 +99,17 @@ def _limited(code: Code, x: str, low: float | None, high: float | None) -> str:
 
 def _exp_parts(code: Code, x: str) -> tuple[str, str, str]:
     """exp(x) = first * 2**n with first near 1: (first, n as float, n as i32)."""
+    rest, n, exponent = _expm1_parts(code, x)
+    return code.binary("fadd", "f32", rest, code.constant("f32", 1)), n, exponent
+
+
+def _expm1_parts(code: Code, x: str) -> tuple[str, str, str]:
+    """exp(x) = (1 + rest) * 2**n with rest near 0: (rest, n as float, n as i32)."""
     n, exponent = _rounded(code, x, math.log2(math.e))
     r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_HIGH), x)
     r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_LOW), r)
     rest = code.polynomial("f32", polynomials.EXP, r)
-    rest = code.multiply_add("f32", rest, code.binary("fmul", "f32", r, r), r)
-    return code.binary("fadd", "f32", rest, code.constant("f32", 1)), n, exponent
+    return code.multiply_add("f32", rest, code.binary("fmul", "f32", r, r), r), n, exponent
 
 
 def _power_of_two(code: Code, exponent: str) -> str:
@@ -292,6 +216,16 @@ def _exp2_f32(code: Code, x: str) -> str:
     r = code.binary("fsub", "f32", x, n)
     first = code.multiply_add("f32", code.polynomial("f32", polynomials.EXP2, r), r, code.constant("f32", 1))
     return _scaled(code, first, n, exponent)
+
+
+@inline_f32("expm1")
+def _expm1_f32(code: Code, x: str) -> str:
+    """(exp(r) - 1) * 2**n + (2**n - 1) of halves: 2**n itself may overflow where the result does not."""
+    rest, _, exponent = _expm1_parts(code, _limited(code, x, -20, 89))
+    half = _power_of_two(code, code.binary("sub", "i32", exponent, code.constant("i32", 1)))
+    below = code.binary("fsub", "f32", half, code.constant("f32", 0.5))
+    halved = code.multiply_add("f32", rest, half, below)
+    return code.intrinsic("copysign", "f32", code.binary("fadd", "f32", halved, halved), x)
 
 
 @emits("sigmoid")

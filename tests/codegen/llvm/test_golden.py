@@ -147,7 +147,8 @@ CASES: dict[str, tuple[str, Callable[[], Kernel]]] = {
     "bfloat16": ("x86-64-v4", half),
     "exp_v4": ("x86-64-v4", lambda: unary("exp")),
     "exp_baseline": ("x86-64", lambda: unary("exp")),
-    "sin_sleef": ("x86-64-v3", lambda: unary("sin")),
+    "sine": ("x86-64-v3", lambda: unary("sin")),
+    "tan_sleef": ("x86-64-v3", lambda: unary("tan")),
 }
 
 

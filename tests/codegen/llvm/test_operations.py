@@ -21,6 +21,9 @@ INF, NAN = math.inf, math.nan
 ULP_F32 = {
     "exp": 1.1,
     "exp2": 1.1,
+    "expm1": 1.6,
+    "sin": 1.6,
+    "cos": 1.6,
     "log": 1.0,
     "log1p": 1.5,
     "tanh": 1.5,
@@ -242,12 +245,17 @@ def test_all_half_precision_numbers_survive(run, name: str) -> None:
     assert_identical(apply(run, "cast", [wide], ("f32",), name), encodings, [wide])
 
 
-@pytest.mark.parametrize("name", ["exp", "exp2", "log", "log1p", "tanh", "erf", "sigmoid", "normal_cdf"])
+@pytest.mark.parametrize(
+    "name", ["exp", "exp2", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "normal_cdf", "sin", "cos"]
+)
 def test_inline_functions_on_many_values(run, name: str) -> None:
     torch.manual_seed(1)
     ranges = {
         "exp": (-104, 89),
         "exp2": (-150, 128),
+        "expm1": (-20, 89),
+        "sin": (-40_000, 40_000),  # beyond 2**15 Sleef's
+        "cos": (-40_000, 40_000),
         "log": (-44, 44),
         "log1p": (-1, 3),
         "tanh": (-10, 10),
@@ -262,6 +270,28 @@ def test_inline_functions_on_many_values(run, name: str) -> None:
     actual = apply(run, name, [x], ("f32",), "f32")
     error = ulp_error(actual, reference(name, [x.double()], "f64"), name in BESIDE_ONE)
     assert error.max() <= ULP_F32.get(name, 1.1), f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_waves_stay_within_one(run, name: str) -> None:
+    """Near their extremes, and where they vanish, errors are relative to what they are."""
+    places = torch.arange(-20_000, 20_000, dtype=torch.float64) * (math.pi / 2)
+    x = (places.float()[:, None] * torch.tensor([1 - 2**-23, 1.0, 1 + 2**-23])).flatten()
+    actual = apply(run, name, [x], ("f32",), "f32")
+    assert actual.abs().max() <= 1
+    error = ulp_error(actual, reference(name, [x.double()], "f64"))
+    assert error.max() <= ULP_F32[name], f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_a_far_lane_changes_no_other(run_host, name: str) -> None:
+    x = torch.linspace(-30, 30, 1000)
+    beside = x.clone()
+    beside[::7] = 1e10
+    alone, together = (apply(run_host, name, [values], ("f32",), "f32") for values in (x, beside))
+    kept = beside == x
+    assert torch.equal(alone[kept], together[kept])
+    assert together[0] == reference(name, [beside], "f32")[0]
 
 
 def test_exponentials_in_float64_on_many_values(run) -> None:

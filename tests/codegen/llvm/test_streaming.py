@@ -9,7 +9,7 @@ import capture
 from codegen.kernel import ir
 from codegen.kernel.ops import OPS
 from codegen.llvm.emit import emit
-from codegen.llvm.math import SLEEF
+from codegen.llvm.library import SLEEF
 from codegen.llvm.streaming import CYCLES
 from codegen.llvm.target import Target
 from tests.codegen.lowering_check import kernels, lowered

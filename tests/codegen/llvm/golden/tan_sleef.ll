@@ -1,4 +1,4 @@
-declare <8 x float> @Sleef_sinf8_u10avx2(<8 x float>) nounwind willreturn memory(none)
+declare <8 x float> @Sleef_tanf8_u10avx2(<8 x float>) nounwind willreturn memory(none)
 define i32 @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" alignstack(32) {
 entry:
   %t1 = getelementptr ptr, ptr %buffers, i64 0
@@ -10,7 +10,7 @@ loop5:
   %t7 = phi i64 [ 0, %entry ], [ %t12, %loop5 ]
   %t8 = getelementptr float, ptr %t2, i64 %t7
   %t9 = load <8 x float>, ptr %t8, align 4
-  %t10 = call <8 x float> @Sleef_sinf8_u10avx2(<8 x float> %t9)
+  %t10 = call <8 x float> @Sleef_tanf8_u10avx2(<8 x float> %t9)
   %t11 = getelementptr float, ptr %t4, i64 %t7
   store <8 x float> %t10, ptr %t11, align 4
   %t12 = add nuw nsw i64 %t7, 8
