@@ -241,6 +241,23 @@ def mended(x):
     return x * SCALE.detach()
 
 
+# === changed_flag
+
+
+SCALE = torch.nn.Parameter(torch.ones(4))
+
+
+def breaks(x):
+    SCALE.requires_grad = False
+    y = (x + 1) * SCALE
+    SCALE.requires_grad = True
+    return y
+
+
+def mended(x):
+    return (x + 1) * SCALE.detach()
+
+
 # === finalizer
 
 

@@ -108,6 +108,7 @@ def finish(
     tx.output.assertions.check(tx.output)
     tx.output.symbols.check_promises()
     tx.output.unbacked.check()
+    tx.output.changed_flags.check()
     tx.output.check_aliasing()
     tx.output.check_generators()
     tx.output.check_classes()

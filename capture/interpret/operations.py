@@ -67,6 +67,7 @@ class Operations:
         proxies = tuple(a.as_proxy_for(target) for a in args)
         keywords = {k: v.as_proxy_for(target) for k, v in kwargs.items()}
         self._check_alive((proxies, keywords))
+        self.output.changed_flags.before((proxies, keywords))
         hidden = self.output.hidden_writes.before((proxies, keywords))
         self.output.late_errors.before(tx)
         try:

@@ -24,6 +24,7 @@ from capture.graph.inputs import ArrayInput, NumpyNumberInput
 from capture.graph.named_functions import new_graph
 from capture.graph.program_places import PLACES, places_of
 from capture.interpret.budget import Budget
+from capture.interpret.changed_flags import ChangedFlags
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
 from capture.interpret.hidden_writes import HiddenWrites
@@ -84,6 +85,7 @@ class OutputGraph:
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
         self.hidden_writes = HiddenWrites(splits_at_writes)
+        self.changed_flags = ChangedFlags(self)
         self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
         self.may_wait = may_wait  # for the next call, if this is a first step

@@ -128,6 +128,10 @@ REASONS: dict[str, Reason] = {
         "that the other writes to a tensor that requires grad",
         "nothing has to be done; an optimizer's step and the forward behind it are two graphs",
     ),
+    "changed_flag": Reason(
+        "an operation reads {value}, whose requires_grad the frame has changed before",
+        "nothing has to be done; the graph behind the change has the new flag",
+    ),
     "late_error": Reason(
         "{name} may raise behind a write to an input, in a graph that runs call by call, where the program "
         "has changed a Python object or may catch the error",

@@ -300,11 +300,14 @@ TENSOR_METHODS = {
     "capture.variables.tensors.numpy_array": """
         numpy
     """,
+    "capture.variables.tensors.tensor_flag": """
+        requires_grad_
+    """,
     "capture.variables.tensors.tensor_hooks": """
         register_hook register_post_accumulate_grad_hook
     """,
     "capture.variables.tensors.tensor_rules": """
-        __getitem__ __iter__ __setitem__ _is_view detach_ nelement new new_tensor requires_grad_ type
+        __getitem__ __iter__ __setitem__ _is_view detach_ nelement new new_tensor type
     """,
     "capture.variables.tensors.tensor_subclass": """
         as_subclass
@@ -314,6 +317,9 @@ TENSOR_METHODS = {
 TENSOR_STORES = {
     "capture.variables.tensors.tensor_data": """
         data
+    """,
+    "capture.variables.tensors.tensor_flag": """
+        requires_grad
     """,
     "capture.variables.tensors.tensor_grad": """
         grad

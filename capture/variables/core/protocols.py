@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Handler, Instruction
     from capture.graph.program_places import Place
     from capture.interpret.budget import Budget
+    from capture.interpret.changed_flags import ChangedFlags
     from capture.interpret.existing_objects import ExistingObjects
     from capture.interpret.guarding import Guarding
     from capture.interpret.modes import Modes
@@ -80,6 +81,8 @@ class Output(Protocol):
     def unbacked(self) -> Unbacked: ...
     @property
     def budget(self) -> Budget: ...
+    @property
+    def changed_flags(self) -> ChangedFlags: ...
 
     def call_function(
         self, tx: Interpreter, function: Any, args: Arguments, kwargs: Keywords

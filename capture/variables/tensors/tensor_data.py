@@ -48,6 +48,8 @@ def set_data(self: TensorVariable, tx: Interpreter, value: Variable) -> None:
         return
     leaf = self.leaf or TensorVariable(self.node, self.fake)
     recorded = leaf.fake.requires_grad
+    if tx.output.changed_flags.has(leaf):
+        raise GraphBreak("set_attr", value=self, name="data")
     fits = leaf.fake.is_leaf and fits_as_grad(self, value) and _is_made_by_graph(tx, value)
     if recorded and not (fits and not _is_used(self.node)):
         raise GraphBreak("set_attr", value=self, name="data")

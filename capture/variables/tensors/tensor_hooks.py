@@ -156,7 +156,8 @@ def _remove(tx: Interpreter, handle: Variable) -> Variable:
 
 def _on_leaf(self: TensorVariable, tx: Interpreter, method: str, hook: Variable) -> Variable:
     """Registers a hook on a leaf. Autograd reads it when gradients arrive, so the moment does not matter."""
-    if self.value is None or self.source is None or not (self.fake.is_leaf and self.fake.requires_grad):
+    is_leaf = self.fake.is_leaf and self.fake.requires_grad and not tx.output.changed_flags.has(self)
+    if self.value is None or self.source is None or not is_leaf:
         raise GraphBreak("method", name=method, value=self)
     handle = LeafHandle(self, method, hook)
     tx.output.side_effects.register(handle)

@@ -104,17 +104,6 @@ def _has_views(self: TensorVariable, tx: Interpreter) -> bool:
     return any(other.untyped_storage()._cdata == memory for other in others)
 
 
-def _requires_grad_in_place(
-    self: TensorVariable, tx: Interpreter, requires_grad: Variable = ConstantVariable(True)
-) -> Variable:
-    """Does nothing if the tensor has that flag already (a guard checks it for an input); else it breaks."""
-    transformed = torch._C._functorch.peek_interpreter_stack() is not None  # there it is an error
-    known = requires_grad.is_constant() and not transformed
-    if not known or self.fake.requires_grad is not requires_grad.as_constant():
-        raise GraphBreak("method", name="requires_grad_", value=self)
-    return self
-
-
 def _is_view(self: TensorVariable, tx: Interpreter) -> Variable:
     """Whether a result is a view. It breaks for an input, because no guard checks that."""
     if self.value is not None or self.is_detached:
@@ -166,7 +155,6 @@ TENSOR_METHODS.update(
         "type": _type_name,
         "detach_": _detach_in_place,
         "_is_view": _is_view,
-        "requires_grad_": _requires_grad_in_place,
         "nelement": _nelement,
         "new": _new,
         "__iter__": _iter,

@@ -415,6 +415,15 @@ def writes_in_front_of_the_use(x):
     return x * SCALE
 
 
+@meets("changed_flag")
+def reads_behind_a_new_flag(x):
+    y = x + 1
+    SCALE.requires_grad = False
+    z = y * SCALE
+    SCALE.requires_grad = True
+    return z
+
+
 COUNTS = [0]
 
 
