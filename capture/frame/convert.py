@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import sys
 import threading
 from collections.abc import Callable
@@ -49,8 +50,12 @@ if TYPE_CHECKING:
 
     from capture.policy.settings import CaptureSettings
 
-#: the hook that gives a lazy module its parameters; it runs once
-FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__code__
+#: Functions that run once, with all that they call: the hook that gives a lazy module its parameters, and
+#: what finds and executes a module (functions of a half imported module may not even be interpreted).
+RUN_ONCE = (
+    torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__code__,
+    importlib._bootstrap._find_and_load.__code__,  # type: ignore[attr-defined]
+)
 
 #: Threads share code objects, so only one capture runs at a time
 _lock = forks.held_by_forks(threading.RLock(), forks.CAPTURE)
@@ -83,7 +88,7 @@ class Converter:
         original = torch_compile_marks.disabled_original(frame.function)
         if original is not None:
             return leave_disabled(frame, original, self.settings)
-        if frame.code is FILLS_LAZY_MODULE:
+        if any(frame.code is code for code in RUN_ONCE):
             return stored_entries.UNHOOKED
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:

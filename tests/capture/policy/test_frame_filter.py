@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 
 import _capture
 import pytest
@@ -213,3 +214,35 @@ def test_gradients_are_clipped_by_graphs():
         for result, wanted in zip(clipped(), expected):
             torch.testing.assert_close(result, wanted)
     assert capture.counters["graphs"]["compiled"] >= 1
+
+
+MODULE = """
+import torch
+
+def shifted(x):
+    return (x + 1).sin()
+
+class Base:
+    def __init_subclass__(cls):
+        cls.shift = shifted(torch.zeros(2)).tolist()
+
+class Derived(Base):
+    pass
+"""
+
+
+@pytest.mark.parametrize("when", ["first", "hot"])
+def test_nothing_below_an_import_is_captured(when, tmp_path, monkeypatch):
+    (tmp_path / "imported_in_a_block.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_in_a_block", raising=False)
+    capture.counters.clear()
+    with capture.config.patch(when=when), capture.enable():
+        import imported_in_a_block
+    assert not capture.counters["frames"] and not capture.counters["entries"]
+    assert imported_in_a_block.Derived.shift == torch.ones(2).sin().tolist()
+    x = torch.randn(3)
+    with capture.config.patch(when="first"), capture.enable():
+        found = imported_in_a_block.shifted(x)
+    torch.testing.assert_close(found, (x + 1).sin())
+    assert capture.counters["graphs"]["compiled"] == 1
