@@ -21,6 +21,7 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy
 import torch
 from torch.distributions.utils import _lazy_property_and_property, lazy_property
 
@@ -82,6 +83,14 @@ def _of_covered(value: Any) -> list[Plain]:
     return []
 
 
+def _of_numpy(value: Any) -> list[Plain]:
+    """NumPy's version is a part of each key. The name tells the function from another one at its place."""
+    place = place_of(value)
+    if place is None or place[0].partition(".")[0] != "numpy":
+        raise NotPlain(f"a {type(value).__name__} of a library")
+    return [value.__name__]
+
+
 def _of_pattern(value: Any) -> list[Plain]:
     if type(value.pattern) is not str:
         raise NotPlain("a pattern of bytes")
@@ -97,6 +106,7 @@ FACTS: dict[str, Callable[[Any], list[Plain]]] = {
     "built-in": _of_covered,
     "descriptor": lambda value: [descriptor_digest(value)],
     "pattern": _of_pattern,
+    "numpy": _of_numpy,
 }
 
 
@@ -121,6 +131,7 @@ _KINDS: dict[type, str] = {
     types.CodeType: "code",
     types.ModuleType: "module",
     re.Pattern: "pattern",
+    **dict.fromkeys((numpy.ufunc, type(numpy.sum)), "numpy"),
     **dict.fromkeys(DESCRIPTORS, "descriptor"),
     **dict.fromkeys(
         (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)

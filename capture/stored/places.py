@@ -16,6 +16,7 @@ import sys
 import types
 from typing import Any
 
+import numpy
 from torch.distributions.utils import lazy_property
 
 from capture.policy import frame_filter
@@ -103,6 +104,8 @@ def _candidates(value: Any) -> list[tuple[Any, Any]]:
         return [(value.__module__, value.__qualname__)]
     if isinstance(value, (types.BuiltinFunctionType, *_DESCRIPTORS)):
         return _of_builtin(value)
+    if type(value) in _OF_NUMPY:
+        return [(value.__module__, value.__name__)]
     return []
 
 
@@ -113,6 +116,8 @@ _DESCRIPTORS = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )
+#: the classes of NumPy's functions
+_OF_NUMPY = (numpy.ufunc, type(numpy.sum))
 
 
 def _of_builtin(value: Any) -> list[tuple[Any, Any]]:

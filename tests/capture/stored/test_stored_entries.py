@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
@@ -348,6 +349,27 @@ def test_who_watches_gets_captures(caplog: pytest.LogCaptureFixture) -> None:
     counted(made(GRAPH), X)
     with caplog.at_level("DEBUG", "capture.graph"):
         assert counted(made(GRAPH), X)[1:] == (0, 1)
+
+
+NUMPY = """
+import numpy as np
+def f(x): return (x * np.log(25.0) + np.linalg.norm((3.0, 4.0))) * np.sqrt(np.prod(x.shape))
+"""
+
+
+def test_functions_of_numpy() -> None:
+    results = [counted(made(NUMPY), X) for _ in range(2)]
+    assert results[0][1] == 0
+    assert results[1][1:] == (1, 0)
+    torch.testing.assert_close(results[1][0], made(NUMPY)(X))
+
+
+def test_a_replaced_function_of_numpy_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(made(NUMPY), X)
+    monkeypatch.setattr(numpy, "log", numpy.log2)
+    result, loaded, _ = counted(made(NUMPY), X)
+    assert loaded == 0
+    torch.testing.assert_close(result, made(NUMPY)(X))
 
 
 def test_another_callee_is_translated() -> None:
