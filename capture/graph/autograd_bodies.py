@@ -1,6 +1,7 @@
 """A custom autograd function whose forward and backward are graphs.
 
-A node of `capture.variables.torch.autograd_function` runs it where the node can't run the program's class.
+A node of `capture.variables.torch.autograd_function` runs it where the node can't run the program's class,
+and in native code: another process finds no class of the program, but it can read these graphs.
 
 In:  `Bodies` (two graphs, and which values each of them reads), and the tensors of the call. Sizes that the
      bodies read are among the tensors.
@@ -60,4 +61,10 @@ class InBodies(torch.autograd.Function):
 
 
 #: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
-in_bodies = super(torch.autograd.Function, InBodies).apply
+_apply = super(torch.autograd.Function, InBodies).apply
+
+
+def in_bodies(parts: tuple[Any, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The results of `Bodies(*parts)`. The parts are values that the store can write."""
+    results: tuple[torch.Tensor, ...] = _apply(Bodies(*parts), *tensors)
+    return results

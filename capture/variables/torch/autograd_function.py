@@ -9,12 +9,14 @@ Out: one node that calls `apply`, if autograd records the call. If nothing needs
 The node runs Python code of the user, which a compiler sees only once. So a trial interprets forward and
 backward here. It finds the guards that they need, and breaks the graph if one of them has side effects. A
 function may depend on more than its arguments: tensors from elsewhere, modes, classes with their own
-operations. In that case the node runs the operations that the trial found, as two graphs.
+operations. In that case the node runs the operations that the trial found, as two graphs. In native code it
+does so wherever the function is nothing but operations: such graphs are stored for other processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import types
 import weakref
@@ -35,6 +37,7 @@ from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import as_class
 from capture.variables.torch import autograd_function_polyfills
+from codegen.kernel.outlined import outlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,13 +59,9 @@ def apply_of(cls: type[Function]) -> Any:
             result = alive.apply(*args)
             return result if isinstance(result, tuple) else (result,)
 
-        known = _calls[cls] = _named(call, cls)
+        call.__name__ = call.__qualname__ = f"{cls.__name__}_apply"
+        known = _calls[cls] = call
     return known
-
-
-def _named(call: Any, cls: type) -> Any:
-    call.__name__ = call.__qualname__ = f"{cls.__name__}_apply"
-    return call
 
 
 #: Up to torch 2.13 a class method in Python; from 2.14 on one in C, which is its own entry of the class.
@@ -320,11 +319,19 @@ FUNCTIONS = (
 )
 
 
+#: the code of backwards that raise when they are differentiated
+ONCE_DIFFERENTIABLE = torch.autograd.function.once_differentiable(apply_of).__code__
+
+
 # --- the node ---------------------------------------------------------------------------------------------
 
 
 def _as_node(tx: Interpreter, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:
-    if trial.needs_bodies() or any(issubclass(a.python_type(), FUNCTIONS) for a in args):
+    needed = trial.needs_bodies() or any(issubclass(a.python_type(), FUNCTIONS) for a in args)
+    possible = _fits_bodies(tx, args, trial)
+    if needed and not possible:
+        raise GraphBreak("method", name="apply", value=function)
+    if needed or (possible and tx.output.is_native and _is_only_operations(trial)):
         items = _in_bodies(tx, args, trial)
     else:
         trial.finish()
@@ -338,21 +345,34 @@ def _as_node(tx: Interpreter, function: ClassVariable, args: list[Variable], tri
     return TupleVariable(items) if isinstance(trial.result, TupleVariable) else items[0]
 
 
+def _fits_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> bool:
+    """Whether the operations of the trial are all that the function does."""
+    materialized = trial.ctx.get_attr(tx, "materialize_grads").is_exactly(True)
+    return (
+        not any(map(_is_transformed, trial.tensors))
+        and (materialized or len(trial.result_nodes) <= 1)
+        and len(trial.gradients) >= len(args)
+        and all(isinstance(g, TensorVariable) or g.is_exactly(None) for g in trial.gradients)
+    )
+
+
+def _is_only_operations(trial: Trial) -> bool:
+    """Whether the two graphs do the same in each mode of the thread, and in a backward of the backward."""
+    operations = (*trial.made, *trial.backward_made)
+    backward = getattr(trial.function.cls, "backward", None)
+    while backward is not None:
+        if getattr(backward, "__code__", None) is ONCE_DIFFERENTIABLE:
+            return False
+        backward = getattr(backward, "__wrapped__", None)
+    return not any("changes_state" in operation.meta for operation in operations)
+
+
 def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Variable]:
     """The results of a node that runs the operations of the trial, which move out of the graph."""
     graph, count = tx.output.graph, len(trial.result_nodes)
-    told = trial.ctx.get_attr(tx, "materialize_grads")
-    if (
-        any(map(_is_transformed, trial.tensors))
-        or (not told.is_exactly(True) and count > 1)
-        or len(trial.gradients) < len(args)
-    ):
-        raise GraphBreak("method", name="apply", value=trial.function)
     nodes = [*trial.nodes, *trial.elsewhere()]
     constant = trial.told(tx, "non_differentiable")
     results = [r for r in trial.results if isinstance(r, TensorVariable)]
-    if any(not isinstance(g, TensorVariable) and not g.is_exactly(None) for g in trial.gradients):
-        raise GraphBreak("method", name="apply", value=trial.function)
     gradients = [g for a, g in zip(args, trial.gradients) if isinstance(a, TensorVariable)]
     outgoing = [g.node for g in gradients if isinstance(g, TensorVariable)]
     backward, kept = subgraph.take_out(graph, [g.node for g in trial.grads], trial.backward_made, outgoing)
@@ -374,12 +394,11 @@ def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Vari
     )
     trial.finish()
 
-    def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return in_bodies(bodies, *tensors)
-
+    parts = tuple(vars(bodies).values())
+    call = outlined(f"{trial.function.cls.__name__}_apply", functools.partial(in_bodies, parts))
     variables = [tx.output.operations.variable_of(node) for node in nodes]
     with _unseen(tx.output):
-        made = iter(tx.output.call_function(tx, _named(call, trial.function.cls), variables, {}).unpack(tx))
+        made = iter(tx.output.call_function(tx, call, variables, {}).unpack(tx))
     return [_as_result(tx, r, made) for r in trial.results]
 
 

@@ -351,6 +351,80 @@ def test_who_watches_gets_captures(caplog: pytest.LogCaptureFixture) -> None:
         assert counted(made(GRAPH), X)[1:] == (0, 1)
 
 
+AUTOGRAD_FUNCTIONS = """
+from torch.autograd import Function
+
+class Rounded(Function):
+    @staticmethod
+    def forward(ctx, x, scale, limit):
+        ctx.save_for_backward(x.abs() < limit)
+        return torch.round(x / scale) * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        return grad * mask, None, None
+
+class Both(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, grad, other):
+        x, y = ctx.saved_tensors
+        return grad * y + other * %s, grad * x + other
+
+def f(x, w):
+    a, b = Both.apply(x, w)
+    return (Rounded.apply(a, 0.1, 2.0) * b).sum()
+"""
+ONCE = """
+from torch.autograd.function import Function, once_differentiable
+
+class Sine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0].cos()
+
+def f(x, w):
+    return (Sine.apply(x) * w).sum()
+"""
+
+
+def gradients_of(function: Any) -> list[torch.Tensor]:
+    """Those of the first and the second order."""
+    x, w = X.clone().requires_grad_(), (X * 3).requires_grad_()
+    first = torch.autograd.grad(function(x, w), (x, w), create_graph=True)
+    return [*first, *torch.autograd.grad(first[0].pow(2).sum() + first[1].pow(2).sum(), (x, w))]
+
+
+def test_autograd_functions_of_the_program() -> None:
+    """Their operations are stored, not they: another backward is another graph."""
+    for factor, loaded in (("1", 0), ("1", 1), ("2", 0)):
+        function = made(AUTOGRAD_FUNCTIONS % factor)
+        expected = gradients_of(function)
+        capture.reset()
+        torch.testing.assert_close(gradients_of(capture.compile(function)), expected)
+        assert counters["entries"]["loaded"] == loaded
+        assert counters["entries"]["not stored"] == 0
+
+
+def test_a_backward_that_is_differentiated_once_is_not_stored() -> None:
+    for _ in range(2):
+        capture.reset()
+        with pytest.raises(RuntimeError, match="can't be differentiated"):
+            gradients_of(capture.compile(made(ONCE)))
+        assert not counters["entries"]["loaded"]
+
+
 NUMPY = """
 import numpy as np
 def f(x): return (x * np.log(25.0) + np.linalg.norm((3.0, 4.0))) * np.sqrt(np.prod(x.shape))
