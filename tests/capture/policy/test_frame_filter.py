@@ -101,6 +101,7 @@ def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
 
     x = torch.ones(3)
     captured = capture.compile(marked)
+    capture.counters.clear()
     for _ in range(20):
         found, count, y = captured(x)
         assert (found, count) == (False, 2) and torch.equal(y, x + 1)
