@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: operators that raise for no value of their arguments, beside views and those that torch has tags for;
 #: the same holds where they write in place
 SAFE = frozenset((
-    "_capture::gru_layer", "_capture::rnn_layer",
+    "_capture::gru_layer", "_capture::lstm_layer", "_capture::rnn_layer",
     "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_amp_foreach_non_finite_check_and_unscale_",
     "_amp_update_scale_", "_cdist_forward", "_euclidean_dist", "_fft_c2c", "_fft_c2r", "_fft_r2c",
     "_fused_adagrad_", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_log_softmax",

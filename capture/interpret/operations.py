@@ -219,7 +219,7 @@ class Operations:
 
 
 #: functions whose loop over time torch would unroll
-LOOPS = (torch.gru, torch.rnn_tanh, torch.rnn_relu)
+LOOPS = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
 #: by function: where its running statistics stand. Its argument number 5 says whether it writes to them.
 STATISTICS = {
     torch.nn.functional.batch_norm: slice(1, 3),

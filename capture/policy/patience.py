@@ -54,7 +54,7 @@ PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
 #: functions that compute gradients: a program that calls them trains
 BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
 #: functions whose operations for each step are one loop in a graph (`codegen.kernel.recurrent`)
-NATIVE_LOOPS = (torch.nn.GRU.forward.__code__, torch.nn.RNN.forward.__code__)
+NATIVE_LOOPS = tuple(layer.forward.__code__ for layer in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
 #: the file name of the functions that import modules
 IMPORTS = "<frozen importlib._bootstrap>"
 

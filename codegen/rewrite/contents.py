@@ -37,7 +37,7 @@ FUNCTIONS = {
         prims::view_of prims::where prims::xor_sum prims::zeta
     """,
     "codegen.rewrite.recurrent_operators": """
-        torch.gru torch.rnn_relu torch.rnn_tanh
+        torch.gru torch.lstm torch.rnn_relu torch.rnn_tanh
     """,
     "codegen.rewrite.simple": """
         .fill_diagonal_ fill_diagonal_

@@ -7,7 +7,8 @@ Out: the result of that function.
 On symbolic sizes torch runs a body in Python in place of the one in C++. This body (`_rnn_helper` in
 torch/_decomp/decompositions.py of 2.13) never drops anything. For a single layer both compute the same.
 
-The LSTM that oneDNN computes is one call for each layer. The body in Python makes it one operation for each
+What `recurrent_operators` takes is computed there. The other LSTMs that oneDNN computes are one call for each
+layer. The body in Python makes it one operation for each
 product and gate of each step where gradients are computed, and its loop makes the length a number. So all
 sizes become numbers before, and torch takes the body in C++:
 

@@ -1,6 +1,6 @@
 """Recurrent networks by operators of our own, whose loop over time is native.
 
-In:  the arguments of `torch.gru`, `rnn_tanh` or `rnn_relu`: a padded batch in float32 or float64.
+In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`: a padded batch in float32 or float64.
 Out: for each layer and direction one product of all steps with the weight of the inputs, and one operator of
      `codegen.kernel.recurrent`. NotImplemented for all others, which torch unrolls.
 
@@ -27,8 +27,9 @@ from codegen.rewrite.rows import WIDE, replacing
 
 operators: Any = torch.ops._capture
 Tensor = torch.Tensor
-KINDS = {torch.gru: "gru", torch.rnn_tanh: "tanh", torch.rnn_relu: "relu"}
-WIDTHS = {"gru": recurrent.GATES, "tanh": 1, "relu": 1}  # of the gates, in states
+KINDS: dict[Any, str] = {torch.lstm: "lstm", torch.gru: "gru", torch.rnn_tanh: "tanh", torch.rnn_relu: "relu"}
+#: of the gates, in states
+WIDTHS = {"lstm": recurrent.LSTM_GATES, "gru": recurrent.GATES, "tanh": 1, "relu": 1}
 
 
 # --- which calls --------------------------------------------------------------------------------------------
@@ -38,13 +39,13 @@ def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the operators compute what this call does: its tensors have the sizes and dtypes that eager
     asks for, and nothing else has a say.
     """
-    if not is_on or kwargs or len(args) != 9 or not isinstance(args[1], Tensor):
+    if not is_on or kwargs or len(args) != 9 or (states := states_of(function, args[1])) is None:
         return False
-    data, states, weights, biased, layers, dropout, _, both, batch_first = args
-    tensors = (data, states, *weights)
+    data, _, weights, biased, layers, dropout, _, both, batch_first = args
+    tensors = (data, *states, *weights)
     return (
         len(weights) == layers * (2 if both else 1) * (4 if biased else 2)
-        and data.dim() == states.dim() == 3
+        and all(tensor.dim() == 3 for tensor in (data, *states))
         and all(t.dtype is data.dtype and t.device.type == "cpu" for t in tensors)
         and data.dtype in WIDE
         and all(size != 0 for weight in weights for size in weight.shape)
@@ -53,16 +54,27 @@ def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         and not torch.is_autocast_enabled("cpu")
         and forward_ad._current_level < 0
         and torch._C._functorch.peek_interpreter_stack() is None
-        and fit(KINDS[function], args)
+        and fit(KINDS[function], states, args)
     )
 
 
-def fit(kind: str, args: tuple[Any, ...]) -> bool:
+def states_of(function: Any, given: Any) -> tuple[Tensor, ...] | None:
+    """The states before the first step: of an LSTM also the cells. None for others: packed data have their
+    batch sizes in the place of the states.
+    """
+    if function is not torch.lstm:
+        return (given,) if isinstance(given, Tensor) else None
+    states = tuple(given) if isinstance(given, (tuple, list)) else ()
+    return states if len(states) == 2 and all(isinstance(state, Tensor) for state in states) else None
+
+
+def fit(kind: str, states: tuple[Tensor, ...], args: tuple[Any, ...]) -> bool:
     """Whether the sizes of the tensors fit together."""
-    data, states, weights, biased, layers, _, _, both, batch_first = args
+    data, _, weights, biased, layers, _, _, both, batch_first = args
     directions, each = 2 if both else 1, 4 if biased else 2
-    width, inputs = states.shape[2], data.shape[2]
-    if states.shape[0] != layers * directions or states.shape[1] != data.shape[0 if batch_first else 1]:
+    width, inputs = states[0].shape[2], data.shape[2]
+    batch = data.shape[0 if batch_first else 1]
+    if any(tuple(state.shape) != (layers * directions, batch, width) for state in states):
         return False
     rows = WIDTHS[kind] * width
     for place in range(layers * directions):
@@ -90,6 +102,28 @@ def unrolled() -> Iterator[None]:
 # --- one layer in one direction -----------------------------------------------------------------------------
 
 
+class Lstm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, gates: Tensor, first: Tensor, first_cell: Tensor, weight: Tensor, reverse: bool
+    ) -> tuple[Tensor, Tensor]:
+        states, cell, kept = operators.lstm_layer(gates, first, first_cell, weight, reverse, True)
+        ctx.save_for_backward(gates, first, first_cell, weight, states, kept)
+        ctx.reverse = reverse
+        return states, cell
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        gates, first, first_cell, weight, states, kept = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            steps = recurrent_steps.lstm(kept, ctx.reverse)
+            return *recurrent_steps.gradients(steps, (gates, first, first_cell, weight), grads), None
+        of_gates, of_first, of_cell = operators.lstm_layer_backward(
+            *grads, first_cell, kept, weight, ctx.reverse
+        )
+        return of_gates, of_first, of_cell, of_weight(of_gates, states, first, ctx.reverse), None
+
+
 class Gru(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -105,7 +139,7 @@ class Gru(torch.autograd.Function):
         (gates, first, weight, bias, states, kept), (grad,) = ctx.saved_tensors, grads
         if torch.is_grad_enabled():
             steps = recurrent_steps.gru(kept, ctx.reverse)
-            return *recurrent_steps.gradients(steps, (gates, first, weight, bias), grad), None
+            return *recurrent_steps.gradients(steps, (gates, first, weight, bias), grads), None
         of_gates, of_products, of_first = operators.gru_layer_backward(
             grad, states, first, kept, weight, ctx.reverse
         )
@@ -126,7 +160,7 @@ class Rnn(torch.autograd.Function):
         (gates, first, weight, states), (grad,) = ctx.saved_tensors, grads
         if torch.is_grad_enabled():
             steps = recurrent_steps.rnn(states, ctx.relu, ctx.reverse)
-            return *recurrent_steps.gradients(steps, (gates, first, weight), grad), None, None
+            return *recurrent_steps.gradients(steps, (gates, first, weight), grads), None, None
         of_gates, of_first = operators.rnn_layer_backward(grad, states, weight, ctx.relu, ctx.reverse)
         return of_gates, of_first, of_weight(of_gates, states, first, ctx.reverse), None, None
 
@@ -139,12 +173,17 @@ def of_weight(of_products: Tensor, states: Tensor, first: Tensor, reverse: bool)
 
 
 #: skips `torch.autograd.Function.apply`, whose checks are for functorch
+lstm_with_gradients = super(torch.autograd.Function, Lstm).apply
 gru_with_gradients = super(torch.autograd.Function, Gru).apply
 rnn_with_gradients = super(torch.autograd.Function, Rnn).apply
 
 
-def one_layer(kind: str, data: Tensor, first: Tensor, weights: list[Tensor], reverse: bool) -> Tensor:
-    """The states of all steps. `weights`: of the inputs, of the states, and the biases of both, if any."""
+def one_layer(
+    kind: str, data: Tensor, first: list[Tensor], weights: list[Tensor], reverse: bool
+) -> tuple[Tensor, ...]:
+    """The states of all steps, and of an LSTM the last cell. `first`: the state before the first step, and of
+    an LSTM the cell. `weights`: of the inputs, of the states, and the biases of both, if any.
+    """
     of_inputs, of_states, *biases = weights
     steps, batch, inputs = data.shape
     flat, across = data.reshape(steps * batch, inputs), of_inputs.t()
@@ -153,15 +192,42 @@ def one_layer(kind: str, data: Tensor, first: Tensor, weights: list[Tensor], rev
     else:
         products = torch.mm(flat, across)
     gates = products.view(steps, batch, of_inputs.shape[0])
-    tensors = (gates, first, of_states, *biases)
+    tensors = (gates, *first, of_states, *biases)
     learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    if kind == "gru":
-        bias = biases[1] if biases else None
-        if learns:
-            return gru_with_gradients(gates, first, of_states, bias, reverse)
-        return operators.gru_layer(gates, first, of_states, bias, reverse, False)[0]
+    return FAMILIES[kind](learns, gates, *first, of_states, *biases[1:], reverse=reverse)
+
+
+def lstm(
+    learns: bool, gates: Tensor, first: Tensor, first_cell: Tensor, weight: Tensor, *_: Any, reverse: bool
+) -> tuple[Tensor, ...]:
+    if learns:
+        found: tuple[Tensor, ...] = lstm_with_gradients(gates, first, first_cell, weight, reverse)
+        return found
+    states, cell, _ = operators.lstm_layer(gates, first, first_cell, weight, reverse, False)
+    return states, cell
+
+
+def gru(
+    learns: bool, gates: Tensor, first: Tensor, weight: Tensor, bias: Tensor | None = None, *, reverse: bool
+) -> tuple[Tensor, ...]:
+    if learns:
+        return (gru_with_gradients(gates, first, weight, bias, reverse),)
+    return (operators.gru_layer(gates, first, weight, bias, reverse, False)[0],)
+
+
+def rnn(
+    relu: bool, learns: bool, gates: Tensor, first: Tensor, weight: Tensor, *_: Any, reverse: bool
+) -> tuple[Tensor, ...]:
     run = rnn_with_gradients if learns else operators.rnn_layer
-    return run(gates, first, of_states, kind == "relu", reverse)
+    return (run(gates, first, weight, relu, reverse),)
+
+
+FAMILIES: dict[str, Callable[..., tuple[Tensor, ...]]] = {
+    "lstm": lstm,
+    "gru": gru,
+    "tanh": partial(rnn, False),
+    "relu": partial(rnn, True),
+}
 
 
 # --- all layers ---------------------------------------------------------------------------------------------
@@ -171,22 +237,25 @@ def network(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`torch.gru(data, states, weights, ...)`"""
     if not takes(function, args, kwargs):
         return NotImplemented
-    data, states, weights, biased, layers, dropout, train, both, batch_first = args
+    data, given, weights, biased, layers, dropout, train, both, batch_first = args
+    states = states_of(function, given) or ()
     directions, each = 2 if both else 1, 4 if biased else 2
     if batch_first:
         data = data.transpose(0, 1)
-    last: list[Tensor] = []
+    last: list[tuple[Tensor, ...]] = []
     for layer in range(layers):
         made: list[Tensor] = []
         for reverse in (False, True)[:directions]:
             place = len(last)
             own = weights[place * each : (place + 1) * each]
-            made.append(one_layer(KINDS[function], data, states.select(0, place), own, reverse))
-            last.append(made[-1].select(0, 0 if reverse else -1))
+            first = [state.select(0, place) for state in states]
+            all_steps, *cell = one_layer(KINDS[function], data, first, own, reverse)
+            made.append(all_steps)
+            last.append((all_steps.select(0, 0 if reverse else -1), *cell))
         data = torch.cat(made, -1) if both else made[0]
         if dropout and train and layer < layers - 1:
             data = torch.dropout(data, dropout, True)
-    return data.transpose(0, 1) if batch_first else data, torch.stack(last)
+    return data.transpose(0, 1) if batch_first else data, *map(torch.stack, zip(*last))
 
 
 for _function in KINDS:

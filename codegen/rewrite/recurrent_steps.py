@@ -47,18 +47,35 @@ known = super(torch.autograd.Function, Known).apply
 
 
 def gradients(
-    steps: Callable[..., Tensor], tensors: Sequence[Tensor | None], grad: Tensor
+    steps: Callable[..., Tensor | tuple[Tensor, ...]],
+    tensors: Sequence[Tensor | None],
+    grads: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of those of the tensors that require one; `steps` computes the states from all."""
+    """The gradients of those of the tensors that require one; `steps` computes the results from all."""
     # Aliases: a tensor may depend on another one, whose gradient has no part that comes through the first.
     inside = [tensor if tensor is None else torch.ops.aten.alias.default(tensor) for tensor in tensors]
     wanted = [tensor for tensor in inside if tensor is not None and tensor.requires_grad]
-    found = dict(zip(map(id, wanted), torch.autograd.grad(steps(*inside), wanted, grad, create_graph=True)))
+    found = dict(zip(map(id, wanted), torch.autograd.grad(steps(*inside), wanted, grads, create_graph=True)))
     return [found.get(id(tensor)) for tensor in inside]
 
 
 def in_order(count: int, reverse: bool) -> list[int]:
     return list(range(count))[:: -1 if reverse else 1]
+
+
+def lstm(kept: Tensor, reverse: bool) -> Callable[..., tuple[Tensor, Tensor]]:
+    def steps(gates: Tensor, state: Tensor, cell: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        made: dict[int, Tensor] = {}
+        for step in in_order(gates.shape[0], reverse):
+            sums = (gates.select(0, step) + state @ weight.t()).chunk(4, 1)
+            *values, now = kept.detach().select(0, step).chunk(5, 1)
+            functions = ("sigmoid", "sigmoid", "tanh", "sigmoid")
+            given, forget, candidate, output = map(known, sums, values, functions)
+            cell = known(forget * cell + given * candidate, now, "identity")
+            state = made[step] = output * known(cell, now.tanh(), "tanh")
+        return torch.stack([made[step] for step in range(len(made))]), cell
+
+    return steps
 
 
 def gru(kept: Tensor, reverse: bool) -> Callable[..., Tensor]:

@@ -1,10 +1,10 @@
-/* Cells of recurrent layers, in vectors.
+/* Products and cells of recurrent layers, in vectors.
  *
  * In:  the gates of one step, as structs of cells.h.
  * Out: states, or gradients. Sigmoid and tanh are right to a few units in the last place.
  *
- * cells_of.h has the text. It is compiled for each type of elements, and for each width of vectors
- * (cells_in_widths.h); the processor decides which of them runs.
+ * products_of.h and cells_of.h have the text. It is compiled for each type of elements, and for each width of
+ * vectors (cells_in_widths.h); the processor decides which of them runs.
  */
 #include "recurrent/cells.h"
 
@@ -15,6 +15,42 @@
 
 #define JOINED(name, suffix) name##_##suffix
 #define NAMED(name, suffix) JOINED(name, suffix)
+
+/* X for each number of rows of a tile whose rows are so many vectors. */
+#define EACH_TILE_OF(vectors, X) EACH_TILE(NAMED(TILES, vectors), vectors, X)
+#define EACH_TILE(most, vectors, X) NAMED(UP_TO, most)(vectors, X)
+#define UP_TO_2(vectors, X) X(vectors, 1) X(vectors, 2)
+#define UP_TO_4(vectors, X) UP_TO_2(vectors, X) X(vectors, 3) X(vectors, 4)
+#define UP_TO_6(vectors, X) UP_TO_4(vectors, X) X(vectors, 5) X(vectors, 6)
+#define UP_TO_8(vectors, X) UP_TO_6(vectors, X) X(vectors, 7) X(vectors, 8)
+#define UP_TO_12(vectors, X) UP_TO_8(vectors, X) X(vectors, 9) X(vectors, 10) X(vectors, 11) X(vectors, 12)
+
+#if defined(__x86_64__)
+/* 1 / x for finite x from 1 on: an estimate to 14 bits, and a step of Newton. A division takes twice as long.
+ */
+static inline __attribute__((always_inline, target("avx512f"))) __m512 reciprocal_ps(__m512 x)
+{
+    const __m512 estimate = _mm512_rcp14_ps(x);
+    return _mm512_fmadd_ps(estimate, _mm512_fnmadd_ps(estimate, x, _mm512_set1_ps(1)), estimate);
+}
+
+static inline __attribute__((always_inline, target("avx512f"))) __m512d reciprocal_pd(__m512d x)
+{
+    return 1 / x;
+}
+
+static inline __attribute__((always_inline, target("avx512f"))) __m512 unless_below_ps(__m512 x, __m512 limit,
+                                                                                       __m512 value)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), value);
+}
+
+static inline __attribute__((always_inline, target("avx512f"))) __m512d
+unless_below_pd(__m512d x, __m512d limit, __m512d value)
+{
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(x, limit, _CMP_NLT_UQ), value);
+}
+#endif
 
 /* Numbers of the two types: the text is in polynomials.py of codegen/llvm, where the coefficients are from.
  *

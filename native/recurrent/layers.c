@@ -1,75 +1,25 @@
-/* Recurrent layers over all their steps: a product of matrices and a cell in each step.
+/* Recurrent layers over all their steps, as functions of the module.
  *
- * In:  addresses of row-major matrices: gates [steps, batch, 3 * width] (GRU) or [steps, batch, width], which
- *      are the inputs times their weights, with the bias; the state before the first step [batch, width];
- *      the weight of the states. With `reverse` the last step comes first.
+ * In:  addresses of row-major matrices: gates [steps, batch, 4 * width] (LSTM), [steps, batch, 3 * width]
+ *      (GRU) or [steps, batch, width], which are the inputs times their weights, with the bias; the state
+ *      before the first step [batch, width]; the weight of the states. With `reverse` the last step comes
+ *      first.
  * Out: the states of all steps, or gradients.
  *
  *     state = cell(gates[step], state @ weight.T)
+ *
+ * Backward, a turn has the products of the turn behind it: gradients of its products, with the weight.
  */
 #include "capture_native.h"
 
 #include <string.h>
 
 #include "graph/compiled_graph.h"
-#include "graph/matrix_product.h"
-#include "graph/parallel.h"
 #include "recurrent/cells.h"
+#include "recurrent/steps.h"
 
-#define PART_ELEMENTS 4096 /* so many elements of a state are worth a thread */
-#define GATES 3            /* of a GRU, each as wide as a state */
-
-typedef struct {
-    const Cells *cells;
-    size_t size; /* of an element */
-    int is_double, reverse, relu;
-    long long steps, batch, width;
-} Layer;
-
-/* The elements of one step, `parts` of them for each of a state. */
-static size_t bytes_of(const Layer *layer, int parts)
-{
-    return (size_t)layer->batch * (size_t)layer->width * (size_t)parts * layer->size;
-}
-
-/* The step that is number `turn` in the order of the layer. */
-static size_t step_at(const Layer *layer, long long turn)
-{
-    return (size_t)(layer->reverse ? layer->steps - 1 - turn : turn);
-}
-
-static void run_cell(const Layer *layer, Cell cell, const void *step)
-{
-    parallel_run(cell, step, layer->batch, parallel_parts(layer->batch, PART_ELEMENTS / layer->width + 1));
-}
-
-/* output = state @ weight.T, with `parts` times the width of a state */
-static void forward_product(const Layer *layer, int parts, const void *state, const void *weight,
-                            void *output)
-{
-    matrix_product(&(MatrixProduct){.is_double = layer->is_double,
-                                    .transposed = true,
-                                    .rows = layer->batch,
-                                    .columns = layer->width * parts,
-                                    .inner = layer->width,
-                                    .left = state,
-                                    .right = weight,
-                                    .output = output});
-}
-
-/* output = grads @ weight + addend */
-static void backward_product(const Layer *layer, int parts, const void *grads, const void *weight,
-                             const void *addend, void *output)
-{
-    matrix_product(&(MatrixProduct){.is_double = layer->is_double,
-                                    .rows = layer->batch,
-                                    .columns = layer->width,
-                                    .inner = layer->width * parts,
-                                    .left = grads,
-                                    .right = weight,
-                                    .addend = addend,
-                                    .output = output});
-}
+/* gates of an LSTM and of a GRU, each as wide as a state, and what these keep for a backward */
+enum { LSTM_GATES = 4, LSTM_KEPT = 5, GRU_GATES = 3, GRU_KEPT = 4 };
 
 /* The state before a turn. */
 static const char *before(const Layer *layer, long long turn, const char *first, const char *states)
@@ -77,77 +27,231 @@ static const char *before(const Layer *layer, long long turn, const char *first,
     return turn == 0 ? first : states + step_at(layer, turn - 1) * bytes_of(layer, 1);
 }
 
-static void gru_steps(const Layer *layer, char *const *matrices, char *products)
+/* What a backward multiplies: the gradients that the turn behind has written; NULL in the first turn. */
+static const char *behind(const Layer *layer, long long turn, int parts, const char *gradients)
 {
-    const char *gates = matrices[0], *first = matrices[1], *weight = matrices[2], *bias = matrices[3];
-    char *states = matrices[4], *kept = matrices[5];
-    for (long long turn = 0; turn < layer->steps; turn++) {
-        const size_t step = step_at(layer, turn);
-        const char *state = before(layer, turn, first, states);
-        forward_product(layer, GATES, state, weight, products);
-        run_cell(layer, layer->cells->gru_forward,
-                 &(GruForward){.width = layer->width,
-                               .gates = gates + step * bytes_of(layer, GATES),
-                               .products = products,
-                               .bias = bias,
-                               .before = state,
-                               .after = states + step * bytes_of(layer, 1),
-                               .kept = kept == NULL ? NULL : kept + step * bytes_of(layer, GATES + 1)});
-    }
+    return turn == layer->steps - 1 ? NULL : gradients + step_at(layer, turn + 1) * bytes_of(layer, parts);
 }
 
-/* The gradient of the first state is that of each state on the way. */
-static void gru_steps_back(const Layer *layer, char *const *matrices, char *direct)
+/* The last turn of a backward: the products are of the first state. */
+static void add_to_first(const Layer *layer, const Tile *tile, char *of_first)
 {
-    const char *grads = matrices[0], *states = matrices[1], *first = matrices[2], *kept = matrices[3];
-    const char *weight = matrices[4];
-    char *of_gates = matrices[5], *of_products = matrices[6], *of_first = matrices[7];
-    memset(of_first, 0, bytes_of(layer, 1));
-    for (long long turn = layer->steps - 1; turn >= 0; turn--) {
-        const size_t step = step_at(layer, turn);
-        char *products = of_products + step * bytes_of(layer, GATES);
-        run_cell(layer, layer->cells->gru_backward,
-                 &(GruBackward){.width = layer->width,
-                                .grad = grads + step * bytes_of(layer, 1),
-                                .later = of_first,
-                                .kept = kept + step * bytes_of(layer, GATES + 1),
-                                .before = before(layer, turn, first, states),
-                                .gates = of_gates + step * bytes_of(layer, GATES),
-                                .products = products,
-                                .direct = direct});
-        backward_product(layer, GATES, products, weight, direct, of_first);
-    }
+    layer->cells->add(&(AddProducts){.width = layer->width, .to = of_first}, tile);
 }
 
-static void rnn_steps(const Layer *layer, char *const *matrices, char *memory)
+/* --- LSTM ------------------------------------------------------------------------------------------------
+ */
+
+static const char *lstm_left(const Steps *steps, long long turn)
 {
-    const char *gates = matrices[0], *first = matrices[1], *weight = matrices[2];
-    char *states = matrices[3];
+    return before(steps->layer, turn, steps->matrices[1], steps->matrices[4]);
+}
+
+static void lstm_cell(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    const size_t step = step_at(layer, turn);
+    char *kept = steps->matrices[6];
+    layer->cells->lstm_forward(
+        &(LstmForward){.width = layer->width,
+                       .gates = steps->matrices[0] + step * bytes_of(layer, LSTM_GATES),
+                       .cell = steps->matrices[5],
+                       .after = steps->matrices[4] + step * bytes_of(layer, 1),
+                       .kept = kept == NULL ? NULL : kept + step * bytes_of(layer, LSTM_KEPT)},
+        tile);
+}
+
+static int lstm_steps(const Layer *layer, char *const *matrices)
+{
+    memcpy(matrices[5], matrices[2], bytes_of(layer, 1));
+    return run_steps(&(Steps){.layer = layer,
+                              .transposed = true,
+                              .parts = LSTM_GATES,
+                              .inner_parts = 1,
+                              .weight = matrices[3],
+                              .left = lstm_left,
+                              .cell = lstm_cell,
+                              .matrices = matrices});
+}
+
+static const char *lstm_left_back(const Steps *steps, long long turn)
+{
+    return behind(steps->layer, turn, LSTM_GATES, steps->matrices[5]);
+}
+
+static void lstm_cell_back(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    char *const *matrices = steps->matrices;
+    if (turn < 0) {
+        add_to_first(layer, tile, matrices[6]);
+        return;
+    }
+    const size_t step = step_at(layer, turn), state = (size_t)layer->width * layer->size;
+    const char *kept = matrices[3], *first = matrices[2];
+    const char *earlier = /* the cells that the turn before has kept */
+        turn == 0 ? first : kept + step_at(layer, turn - 1) * bytes_of(layer, LSTM_KEPT) + LSTM_GATES * state;
+    layer->cells->lstm_backward(&(LstmBackward){.width = layer->width,
+                                                .before_row = layer->width * (turn == 0 ? 1 : LSTM_KEPT),
+                                                .grad = matrices[0] + step * bytes_of(layer, 1),
+                                                .kept = kept + step * bytes_of(layer, LSTM_KEPT),
+                                                .before = earlier,
+                                                .gates = matrices[5] + step * bytes_of(layer, LSTM_GATES),
+                                                .cell = matrices[7]},
+                                tile);
+}
+
+static int lstm_steps_back(const Layer *layer, char *const *matrices)
+{
+    memset(matrices[6], 0, bytes_of(layer, 1));
+    memcpy(matrices[7], matrices[1], bytes_of(layer, 1));
+    return run_steps(&(Steps){.layer = layer,
+                              .backward = true,
+                              .parts = 1,
+                              .inner_parts = LSTM_GATES,
+                              .weight = matrices[4],
+                              .left = lstm_left_back,
+                              .cell = lstm_cell_back,
+                              .matrices = matrices});
+}
+
+/* --- GRU -------------------------------------------------------------------------------------------------
+ */
+
+static const char *gru_left(const Steps *steps, long long turn)
+{
+    return before(steps->layer, turn, steps->matrices[1], steps->matrices[4]);
+}
+
+static void gru_cell(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    char *const *matrices = steps->matrices, *kept = matrices[5];
+    const size_t step = step_at(layer, turn);
+    layer->cells->gru_forward(
+        &(GruForward){.width = layer->width,
+                      .gates = matrices[0] + step * bytes_of(layer, GRU_GATES),
+                      .bias = matrices[3],
+                      .before = gru_left(steps, turn),
+                      .after = matrices[4] + step * bytes_of(layer, 1),
+                      .kept = kept == NULL ? NULL : kept + step * bytes_of(layer, GRU_KEPT)},
+        tile);
+}
+
+static int gru_steps(const Layer *layer, char *const *matrices)
+{
+    return run_steps(&(Steps){.layer = layer,
+                              .transposed = true,
+                              .parts = GRU_GATES,
+                              .inner_parts = 1,
+                              .weight = matrices[2],
+                              .left = gru_left,
+                              .cell = gru_cell,
+                              .matrices = matrices});
+}
+
+static const char *gru_left_back(const Steps *steps, long long turn)
+{
+    return behind(steps->layer, turn, GRU_GATES, steps->matrices[6]);
+}
+
+/* The gradient of the first state is on the way what each state has of its own one by no product. */
+static void gru_cell_back(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    char *const *matrices = steps->matrices;
+    if (turn < 0) {
+        add_to_first(layer, tile, matrices[7]);
+        return;
+    }
+    const size_t step = step_at(layer, turn);
+    layer->cells->gru_backward(&(GruBackward){.width = layer->width,
+                                              .grad = matrices[0] + step * bytes_of(layer, 1),
+                                              .kept = matrices[3] + step * bytes_of(layer, GRU_KEPT),
+                                              .before = before(layer, turn, matrices[2], matrices[1]),
+                                              .gates = matrices[5] + step * bytes_of(layer, GRU_GATES),
+                                              .products = matrices[6] + step * bytes_of(layer, GRU_GATES),
+                                              .direct = matrices[7]},
+                               tile);
+}
+
+static int gru_steps_back(const Layer *layer, char *const *matrices)
+{
+    memset(matrices[7], 0, bytes_of(layer, 1));
+    return run_steps(&(Steps){.layer = layer,
+                              .backward = true,
+                              .parts = 1,
+                              .inner_parts = GRU_GATES,
+                              .weight = matrices[4],
+                              .left = gru_left_back,
+                              .cell = gru_cell_back,
+                              .matrices = matrices});
+}
+
+/* --- RNN -------------------------------------------------------------------------------------------------
+ */
+
+static const char *rnn_left(const Steps *steps, long long turn)
+{
+    return before(steps->layer, turn, steps->matrices[1], steps->matrices[3]);
+}
+
+static void rnn_cell(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
     const Cell cell = layer->relu ? layer->cells->relu_forward : layer->cells->tanh_forward;
-    for (long long turn = 0; turn < layer->steps; turn++) {
-        const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
-        forward_product(layer, 1, before(layer, turn, first, states), weight, states + place);
-        run_cell(layer, cell,
-                 &(RnnForward){.width = layer->width, .gates = gates + place, .state = states + place});
-    }
+    cell(&(RnnForward){.width = layer->width,
+                       .gates = steps->matrices[0] + place,
+                       .state = steps->matrices[3] + place},
+         tile);
 }
 
-static void rnn_steps_back(const Layer *layer, char *const *matrices, char *memory)
+static int rnn_steps(const Layer *layer, char *const *matrices)
 {
-    const char *grads = matrices[0], *states = matrices[1], *weight = matrices[2];
-    char *of_gates = matrices[3], *of_first = matrices[4];
-    const Cell cell = layer->relu ? layer->cells->relu_backward : layer->cells->tanh_backward;
-    memset(of_first, 0, bytes_of(layer, 1));
-    for (long long turn = layer->steps - 1; turn >= 0; turn--) {
-        const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
-        run_cell(layer, cell,
-                 &(RnnBackward){.width = layer->width,
-                                .grad = grads + place,
-                                .later = of_first,
-                                .state = states + place,
-                                .gates = of_gates + place});
-        backward_product(layer, 1, of_gates + place, weight, NULL, of_first);
+    return run_steps(&(Steps){.layer = layer,
+                              .transposed = true,
+                              .parts = 1,
+                              .inner_parts = 1,
+                              .weight = matrices[2],
+                              .left = rnn_left,
+                              .cell = rnn_cell,
+                              .matrices = matrices});
+}
+
+static const char *rnn_left_back(const Steps *steps, long long turn)
+{
+    return behind(steps->layer, turn, 1, steps->matrices[3]);
+}
+
+static void rnn_cell_back(const Steps *steps, long long turn, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    char *const *matrices = steps->matrices;
+    if (turn < 0) {
+        add_to_first(layer, tile, matrices[4]);
+        return;
     }
+    const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
+    const Cell cell = layer->relu ? layer->cells->relu_backward : layer->cells->tanh_backward;
+    cell(&(RnnBackward){.width = layer->width,
+                        .grad = matrices[0] + place,
+                        .state = matrices[1] + place,
+                        .gates = matrices[3] + place},
+         tile);
+}
+
+static int rnn_steps_back(const Layer *layer, char *const *matrices)
+{
+    memset(matrices[4], 0, bytes_of(layer, 1));
+    return run_steps(&(Steps){.layer = layer,
+                              .backward = true,
+                              .parts = 1,
+                              .inner_parts = 1,
+                              .weight = matrices[2],
+                              .left = rnn_left_back,
+                              .cell = rnn_cell_back,
+                              .matrices = matrices});
 }
 
 /* --- the functions of the module ---------------------------------------------------------------------- */
@@ -164,7 +268,7 @@ static int read_arguments(PyObject *args, Layer *layer, char **matrices, Py_ssiz
         return -1;
     }
     if (layer->steps < 1 || layer->batch < 1 || layer->width < 1 || layer->batch > INT32_MAX
-        || layer->width > INT32_MAX / GATES) {
+        || layer->width > INT32_MAX / LSTM_GATES) {
         PyErr_SetString(PyExc_ValueError, "a recurrent layer without elements, or too large for BLAS");
         return -1;
     }
@@ -183,44 +287,51 @@ static int read_arguments(PyObject *args, Layer *layer, char **matrices, Py_ssiz
     return init_gemm();
 }
 
-/* Runs all steps, with memory of `parts` times a state for the results of products. */
-static PyObject *run_layer(PyObject *args, int count, int parts,
-                           void (*steps)(const Layer *layer, char *const *matrices, char *memory))
+static PyObject *run_layer(PyObject *args, int count, int (*steps)(const Layer *layer, char *const *matrices))
 {
     Layer layer;
     char *matrices[MOST_MATRICES];
     if (read_arguments(args, &layer, matrices, count) < 0) {
         return NULL;
     }
-    char *memory = PyMem_RawMalloc(bytes_of(&layer, parts));
-    if (memory == NULL) {
+    int status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = steps(&layer, matrices);
+    Py_END_ALLOW_THREADS;
+    if (status < 0) {
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS;
-    steps(&layer, matrices, memory);
-    Py_END_ALLOW_THREADS;
-    PyMem_RawFree(memory);
     Py_RETURN_NONE;
+}
+
+static PyObject *lstm_forward(PyObject *module, PyObject *args)
+{
+    return run_layer(args, 7, lstm_steps);
+}
+
+static PyObject *lstm_backward(PyObject *module, PyObject *args)
+{
+    return run_layer(args, 8, lstm_steps_back);
 }
 
 static PyObject *gru_forward(PyObject *module, PyObject *args)
 {
-    return run_layer(args, 6, GATES, gru_steps);
+    return run_layer(args, 6, gru_steps);
 }
 
 static PyObject *gru_backward(PyObject *module, PyObject *args)
 {
-    return run_layer(args, 8, 1, gru_steps_back);
+    return run_layer(args, 8, gru_steps_back);
 }
 
 static PyObject *rnn_forward(PyObject *module, PyObject *args)
 {
-    return run_layer(args, 4, 0, rnn_steps);
+    return run_layer(args, 4, rnn_steps);
 }
 
 static PyObject *rnn_backward(PyObject *module, PyObject *args)
 {
-    return run_layer(args, 5, 0, rnn_steps_back);
+    return run_layer(args, 5, rnn_steps_back);
 }
 
 static PyObject *limit_cells(PyObject *module, PyObject *bytes)
@@ -230,6 +341,13 @@ static PyObject *limit_cells(PyObject *module, PyObject *bytes)
 }
 
 static PyMethodDef functions[] = {
+    {"lstm_forward", lstm_forward, METH_VARARGS,
+     "lstm_forward((is_double, reverse, False, steps, batch, width), (gates, first, first_cell, weight, "
+     "states, cell, kept)): writes the states of all steps, the last cell, and what the backward needs. The "
+     "matrices are addresses; 0 where no backward follows."},
+    {"lstm_backward", lstm_backward, METH_VARARGS,
+     "lstm_backward(sizes, (grads, grad_of_cell, first_cell, kept, weight, of_gates, of_first, of_cell)): "
+     "writes the gradients of the gates, of the first state, and of the first cell."},
     {"gru_forward", gru_forward, METH_VARARGS,
      "gru_forward((is_double, reverse, False, steps, batch, width), (gates, first, weight, bias, states, "
      "kept)): writes the states of all steps, and what the backward needs. The matrices are addresses; 0 for "

@@ -8,7 +8,7 @@ Out: an operation of the graph; a graph break where the loop is unrolled and its
     gru(bf16[8, 30, 64])    ->   an operation, which is unrolled
     gru(bf16[8, s0, 64])    ->   a break: each s0 would need the operations of s0 steps compiled for it alone
 
-An LSTM is one operator of oneDNN, whatever the number of its steps.
+An LSTM is an operation like the first one, or one operator of oneDNN, whatever the number of its steps.
 """
 
 from __future__ import annotations

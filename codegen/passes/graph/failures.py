@@ -70,6 +70,8 @@ SAFE = frozenset(
         "avg_pool2d_backward",
         "mkldnn_rnn_layer",
         "mkldnn_rnn_layer_backward",
+        "_capture::lstm_layer",
+        "_capture::lstm_layer_backward",
         "_capture::gru_layer",
         "_capture::gru_layer_backward",
         "_capture::rnn_layer",

@@ -12,10 +12,21 @@ import torch
 from codegen.kernel import recurrent  # noqa: F401  defines the operators
 
 operators: Any = torch.ops._capture
-WIDTHS = {"gru": 3, "tanh": 1, "relu": 1}
+WIDTHS = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 TOLERANCES = {torch.float32: {"rtol": 1e-4, "atol": 2e-5}, torch.float64: {"rtol": 1e-11, "atol": 1e-12}}
-#: steps, batch, width: less than a vector, whole vectors, and some with a rest
-SIZES = [(4, 3, 1), (1, 2, 5), (5, 1, 16), (3, 4, 33), (3, 9, 64)]
+#: steps, batch, width: less than a vector, whole vectors, and some with a rest; one tile of rows and several;
+#: products with packed weights forward, backward, in both, and in none
+SIZES = [
+    (4, 3, 1),
+    (1, 2, 5),
+    (5, 1, 16),
+    (3, 4, 33),
+    (3, 9, 64),
+    (5, 10, 80),
+    (8, 7, 33),
+    (40, 1, 9),
+    (4, 31, 3),
+]
 
 
 @pytest.fixture(params=[16, 32, 64], ids="{} bytes".format)
@@ -26,11 +37,17 @@ def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
     _capture.limit_cells(before)
 
 
-def by_steps(kind: str, gates: Any, state: Any, weight: Any, bias: Any, reverse: bool) -> torch.Tensor:
+def by_steps(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool) -> list[torch.Tensor]:
+    """The states, and of an LSTM the last cell. `first`: the state before, and of an LSTM the cell."""
     made: dict[int, torch.Tensor] = {}
+    state, *cells = first
     for step in sorted(range(len(gates)), reverse=reverse):
         products = state @ weight.t() + bias
-        if kind == "gru":
+        if kind == "lstm":
+            given, forget, candidate, output = (gates[step] + products).chunk(4, 1)
+            cells = [torch.sigmoid(forget) * cells[0] + torch.sigmoid(given) * torch.tanh(candidate)]
+            state = torch.sigmoid(output) * torch.tanh(cells[0])
+        elif kind == "gru":
             given, own = gates[step].chunk(3, 1), products.chunk(3, 1)
             reset, update = torch.sigmoid(given[0] + own[0]), torch.sigmoid(given[1] + own[1])
             new = torch.tanh(given[2] + reset * own[2])
@@ -38,20 +55,38 @@ def by_steps(kind: str, gates: Any, state: Any, weight: Any, bias: Any, reverse:
         else:
             state = getattr(torch, kind)(gates[step] + products)
         made[step] = state
-    return torch.stack([made[step] for step in range(len(gates))])
+    return [torch.stack([made[step] for step in range(len(gates))]), *cells]
 
 
-def by_operators(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, grad: Any) -> Any:
-    """The states, and the gradients of the gates, of the first state, and of the bias."""
+def by_operators(
+    kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, grads: Any
+) -> list[torch.Tensor]:
+    """The results, and the gradients of the gates, of the first state (and cell), and of the bias."""
+    if kind == "lstm":
+        states, cell, kept = operators.lstm_layer(gates + bias, *first, weight, reverse, True)
+        of_gates, *of_first = operators.lstm_layer_backward(*grads, first[1], kept, weight, reverse)
+        return [states, cell, of_gates, *of_first, of_gates.sum([0, 1])]
     if kind == "gru":
-        states, kept = operators.gru_layer(gates, first, weight, bias, reverse, True)
+        states, kept = operators.gru_layer(gates, *first, weight, bias, reverse, True)
         of_gates, of_products, of_first = operators.gru_layer_backward(
-            grad, states, first, kept, weight, reverse
+            *grads, states, *first, kept, weight, reverse
         )
-        return states, of_gates, of_first, of_products.sum([0, 1])
-    states = operators.rnn_layer(gates + bias, first, weight, kind == "relu", reverse)
-    of_gates, of_first = operators.rnn_layer_backward(grad, states, weight, kind == "relu", reverse)
-    return states, of_gates, of_first, of_gates.sum([0, 1])
+        return [states, of_gates, of_first, of_products.sum([0, 1])]
+    states = operators.rnn_layer(gates + bias, *first, weight, kind == "relu", reverse)
+    of_gates, of_first = operators.rnn_layer_backward(*grads, states, weight, kind == "relu", reverse)
+    return [states, of_gates, of_first, of_gates.sum([0, 1])]
+
+
+def arguments(kind: str, sizes: tuple[int, ...], dtype: torch.dtype) -> tuple[Any, ...]:
+    """Gates, what is before the first step, weight, bias, and gradients of the results."""
+    torch.manual_seed(0)
+    steps, batch, width = sizes
+    rows, states = width * WIDTHS[kind], 2 if kind == "lstm" else 1
+    first = [torch.randn(batch, width, dtype=dtype) for _ in range(states)]
+    grads = [torch.randn(steps, batch, width, dtype=dtype), torch.randn(batch, width, dtype=dtype)]
+    weight = torch.randn(rows, width, dtype=dtype) / width**0.5
+    gates, bias = torch.randn(steps, batch, rows, dtype=dtype), torch.randn(rows, dtype=dtype)
+    return gates, first, weight, bias, grads[:states]
 
 
 @pytest.mark.usefixtures("vectors")
@@ -60,17 +95,26 @@ def by_operators(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reve
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("kind", WIDTHS)
 def test_states_and_gradients(kind: str, sizes: tuple[int, ...], reverse: bool, dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    steps, batch, width = sizes
-    rows = width * WIDTHS[kind]
-    shapes = ((steps, batch, rows), (batch, width), (rows, width), (rows,))
-    gates, first, weight, bias = (torch.randn(*shape, dtype=dtype) for shape in shapes)
-    grad = torch.randn(steps, batch, width, dtype=dtype)
-    found = by_operators(kind, gates, first, weight / width**0.5, bias, reverse, grad)
-    learning = [gates.requires_grad_(), first.requires_grad_(), bias.requires_grad_()]
-    expected = by_steps(kind, gates, first, weight / width**0.5, bias, reverse)
-    for one, other in zip(found, (expected, *torch.autograd.grad(expected, learning, grad)), strict=True):
+    gates, first, weight, bias, grads = arguments(kind, sizes, dtype)
+    found = by_operators(kind, gates, first, weight, bias, reverse, grads)
+    learning = [tensor.requires_grad_() for tensor in (gates, *first, bias)]
+    expected = by_steps(kind, gates, first, weight, bias, reverse)
+    expected += torch.autograd.grad(expected, learning, grads)
+    for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, **TOLERANCES[dtype])
+
+
+#: rows are divided between threads, and panels of the weight in each turn
+@pytest.mark.parametrize("sizes", [(8, 10, 130), (12, 3, 520)])
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_threads_change_nothing(kind: str, sizes: tuple[int, ...]) -> None:
+    given = arguments(kind, sizes, torch.float32)
+    before, found = torch.get_num_threads(), []
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        found.append(by_operators(kind, *given[:-1], True, given[-1]))
+    torch.set_num_threads(before)
+    torch.testing.assert_close(*found)
 
 
 @pytest.mark.usefixtures("vectors")
@@ -98,17 +142,35 @@ def test_values_that_are_no_numbers(dtype: torch.dtype) -> None:
         torch.testing.assert_close(found, function(gates), equal_nan=True)
 
 
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_gates_that_are_no_numbers(kind: str, dtype: torch.dtype) -> None:
+    """An infinite gate has a gradient of exactly 0: what it is multiplied with may be infinite, too."""
+    gates, first, weight, bias, grads = arguments(kind, (2, 4, 3), dtype)
+    gates[0, :3, :] = torch.tensor([float("nan"), float("inf"), -float("inf")], dtype=dtype)[:, None]
+    found = by_operators(kind, gates, first, weight, bias, False, grads)
+    learning = [tensor.requires_grad_() for tensor in (gates, *first, bias)]
+    expected = by_steps(kind, gates, first, weight, bias, False)
+    expected += torch.autograd.grad(expected, learning, grads)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCES[dtype], equal_nan=True)
+    assert not found[-3 if kind == "gru" else -4][0, 1:3].any()
+
+
 def test_layouts_do_not_matter() -> None:
     torch.manual_seed(0)
     gates, first = torch.randn(12, 4, 5).transpose(1, 2).transpose(0, 2), torch.randn(4, 5).t()
     weight = torch.randn(4, 12).t()
     found = operators.gru_layer(gates, first, weight, None, False, False)[0]
     zeros = torch.zeros(12)
-    torch.testing.assert_close(found, by_steps("gru", gates, first, weight, zeros, False))
+    torch.testing.assert_close(found, by_steps("gru", gates, [first], weight, zeros, False)[0])
 
 
 def test_sizes_are_checked() -> None:
     with pytest.raises(ValueError, match="without elements"):
         _capture.rnn_forward((False, False, False, 0, 2, 2), (0, 0, 0, 0))
+    with pytest.raises(ValueError, match="too large"):
+        _capture.lstm_forward((False, False, False, 1, 2, 2**30), (0,) * 7)
     with pytest.raises(ValueError, match="matrices"):
         _capture.rnn_forward((False, False, False, 1, 2, 2), (0, 0))

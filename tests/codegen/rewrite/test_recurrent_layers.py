@@ -16,6 +16,7 @@ from torch._decomp import decompositions
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import capture
+from codegen.rewrite import recurrent_operators
 
 KINDS = {
     "lstm": lambda **options: nn.LSTM(3, 4, 2, dropout=0.5, **options),
@@ -73,13 +74,13 @@ def test_packed(kind: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_lstm_in_float32_is_left_to_onednn(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its steps are not unrolled. Both have the same random numbers."""
+    """Where our operators do not compute it. Its steps are not unrolled; random numbers are the same."""
     steps = mock.Mock(side_effect=decompositions.one_layer_lstm)
     monkeypatch.setattr(decompositions, "one_layer_lstm", steps)
     torch.manual_seed(0)
     model = KINDS["lstm"](**FORMS[form])
     sizes = ((2, 3), (5, 3), (5, 4), (1, 1))
-    with capture.config.patch(store_entries=False):
+    with capture.config.patch(store_entries=False), recurrent_operators.unrolled():
         compare(model, [(torch.randn(*size, 3, requires_grad=True),) for size in sizes])
         assert not steps.called
         compare(copy.deepcopy(model).double(), [(torch.randn(2, 3, 3, requires_grad=True).double(),)])
