@@ -55,7 +55,27 @@ def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         and forward_ad._current_level < 0
         and torch._C._functorch.peek_interpreter_stack() is None
         and fit(KINDS[function], states, args)
+        and not (function is torch.lstm and onednn_is_faster(data, states, weights, batch_first))
     )
+
+
+#: layers that eager's oneDNN computes faster than our loop: many rows in each of many steps, or weights that
+#: no cache holds (measured by AVX-512 on one core)
+MANY_ROWS, MANY_STEPS, LEAST_WIDTH, LARGE_WIDTH = 48, 8, 128, 768
+
+
+def onednn_is_faster(data: Tensor, states: tuple[Tensor, ...], weights: Any, batch_first: bool) -> bool:
+    """Only of sizes that are numbers: each length is a graph of its own there. A backward of ours gains more
+    than a forward loses.
+    """
+    steps, batch = (data.shape[dim] for dim in ((1, 0) if batch_first else (0, 1)))
+    if data.dtype is not torch.float32 or not (isinstance(steps, int) and isinstance(batch, int)):
+        return False
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (data, *states, *weights)):
+        return False
+    width = states[0].shape[2]
+    many = batch > MANY_ROWS and steps > MANY_STEPS and width >= LEAST_WIDTH
+    return bool(many or (width > LARGE_WIDTH and batch > 1 and steps > 1))
 
 
 def states_of(function: Any, given: Any) -> tuple[Tensor, ...] | None:

@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import _capture
 import pytest
 import torch
 from torch import nn
@@ -109,6 +111,23 @@ def test_products_of_all_steps_are_one(kind: str) -> None:
     model = network(kind, 3, 5, 2)
     seen = operators_of(lambda x: model(x)[0], torch.randn(7, 2, 3).double())
     assert seen.count("aten.addmm.default") == seen.count(f"_capture.{kind}_layer.default") == 2
+
+
+@pytest.mark.parametrize("sizes, ours", [((9, 49, 128), False), ((9, 49, 64), True), ((2, 2, 800), False)])
+def test_large_lstms_without_a_backward_are_left_to_onednn(sizes: tuple[int, ...], ours: bool) -> None:
+    steps, batch, width = sizes
+    model, x = network("lstm", 3, width, dtype=torch.float32), torch.randn(steps, batch, 3)
+
+    def is_ours(learns: bool, model: Any, x: torch.Tensor) -> bool:
+        capture.reset()
+        with mock.patch.object(_capture, "lstm_forward", wraps=_capture.lstm_forward) as loop:
+            with torch.set_grad_enabled(learns):
+                torch.testing.assert_close(capture.compile(model)(x), model(x), rtol=1e-4, atol=1e-5)
+        return bool(loop.called)
+
+    assert is_ours(False, model, x) == ours
+    assert is_ours(True, model, x)
+    assert is_ours(False, copy.deepcopy(model).double(), x.double())
 
 
 def test_projections_of_states_are_left_to_torch() -> None:
