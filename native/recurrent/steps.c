@@ -22,6 +22,8 @@
 #define NARROW 192           /* widths of small ones */
 #define MOST_ROWS 48         /* of a step */
 #define FEW_ROWS 10
+#define WIDE 384 /* widths whose weights no second cache holds: the loads are all that counts */
+
 #define PART_ELEMENTS 4096 /* so many elements of a state are worth a thread */
 #define PART_WORK 1500000  /* so many multiplications are worth a thread: some 25 us */
 #define LEAST_ROWS 4       /* of a thread: fewer leave the weight's loads to wait for */
@@ -205,7 +207,7 @@ static bool pays(const Steps *steps)
         return layer->steps >= LEAST_STEPS && layer->batch <= MOST_ROWS
                && (layer->width <= NARROW || rows >= LEAST_ROWS_OF_ALL);
     }
-    return layer->batch <= FEW_ROWS && rows >= LEAST_ROWS_OF_ALL;
+    return layer->batch <= FEW_ROWS && layer->width <= WIDE && rows >= LEAST_ROWS_OF_ALL;
 }
 
 int run_steps(const Steps *steps)
