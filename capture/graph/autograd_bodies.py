@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from capture_records import dataclass
 
@@ -26,6 +27,7 @@ class Bodies:
     `dirty`: the tensors of the call that are written to.
     `constant`: the results without a gradient.
     `gradients`: for each tensor of the call, its place among the results of the backward.
+    `once`: the backward raises when it is differentiated.
     """
 
     forward: torch.fx.GraphModule
@@ -36,6 +38,7 @@ class Bodies:
     dirty: list[int]
     constant: list[int]
     gradients: list[int | None]
+    once: bool
 
 
 class InBodies(torch.autograd.Function):
@@ -60,11 +63,17 @@ class InBodies(torch.autograd.Function):
         return None, *(None if i is None else made[i] for i in ctx.bodies.gradients)
 
 
+class InBodiesOnce(InBodies):
+    backward = staticmethod(once_differentiable(InBodies.backward))
+
+
 #: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
 _apply = super(torch.autograd.Function, InBodies).apply
+_apply_once = super(torch.autograd.Function, InBodiesOnce).apply
 
 
 def in_bodies(parts: tuple[Any, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The results of `Bodies(*parts)`. The parts are values that the store can write."""
-    results: tuple[torch.Tensor, ...] = _apply(Bodies(*parts), *tensors)
+    bodies = Bodies(*parts)
+    results: tuple[torch.Tensor, ...] = (_apply_once if bodies.once else _apply)(bodies, *tensors)
     return results

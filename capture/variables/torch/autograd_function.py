@@ -357,14 +357,18 @@ def _fits_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> bool:
 
 
 def _is_only_operations(trial: Trial) -> bool:
-    """Whether the two graphs do the same in each mode of the thread, and in a backward of the backward."""
-    operations = (*trial.made, *trial.backward_made)
-    backward = getattr(trial.function.cls, "backward", None)
-    while backward is not None:
-        if getattr(backward, "__code__", None) is ONCE_DIFFERENTIABLE:
-            return False
+    """Whether the two graphs do the same in each mode of the thread."""
+    changes = [n for n in (*trial.made, *trial.backward_made) if "changes_state" in n.meta]
+    if _is_once_differentiable(trial.function.cls):  # it switches off the grad mode, which is off
+        changes = [n for n in changes if (n.target, n.args) != (torch._C._set_grad_enabled, (False,))]
+    return not changes
+
+
+def _is_once_differentiable(cls: Any) -> bool:
+    backward = getattr(cls, "backward", None)
+    while backward is not None and getattr(backward, "__code__", None) is not ONCE_DIFFERENTIABLE:
         backward = getattr(backward, "__wrapped__", None)
-    return not any("changes_state" in operation.meta for operation in operations)
+    return backward is not None
 
 
 def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Variable]:
@@ -391,6 +395,7 @@ def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Vari
         constant=[i for i, result in enumerate(results) if any(result is c for c in constant)],
         gradients=[next(following) if isinstance(g, TensorVariable) else None for g in gradients]
         + [None] * (len(nodes) - len(gradients)),
+        once=_is_once_differentiable(trial.function.cls),
     )
     trial.finish()
 

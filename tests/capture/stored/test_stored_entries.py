@@ -417,12 +417,18 @@ def test_autograd_functions_of_the_program() -> None:
         assert counters["entries"]["not stored"] == 0
 
 
-def test_a_backward_that_is_differentiated_once_is_not_stored() -> None:
-    for _ in range(2):
+def test_a_backward_that_is_differentiated_once() -> None:
+    for loaded in range(2):
         capture.reset()
-        with pytest.raises(RuntimeError, match="can't be differentiated"):
-            gradients_of(capture.compile(made(ONCE)))
-        assert not counters["entries"]["loaded"]
+        x, w, function = X.clone().requires_grad_(), (X * 3).requires_grad_(), made(ONCE)
+        captured = capture.compile(function)
+        found, expected = (torch.autograd.grad(f(x, w), (x, w)) for f in (captured, function))
+        torch.testing.assert_close(found, expected)
+        for f in (captured, function):
+            (first,) = torch.autograd.grad(f(x, w), x, create_graph=True)
+            with pytest.raises(RuntimeError, match="differentiate"):
+                torch.autograd.grad(first.sum(), w)
+        assert counters["entries"]["loaded"] == loaded
 
 
 NUMPY = """
