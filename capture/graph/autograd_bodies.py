@@ -64,7 +64,7 @@ class InBodies(torch.autograd.Function):
 
 
 class InBodiesOnce(InBodies):
-    backward = staticmethod(once_differentiable(InBodies.backward))
+    backward = staticmethod(once_differentiable(InBodies.backward))  # type: ignore[assignment]
 
 
 #: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
