@@ -27,11 +27,11 @@ from capture.report.retry import SizesAsNumbers
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
-from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
-from capture.variables.numbers.symbolic import NumpySymbol
+from capture.variables.numbers.symbolic import NumpySymbol, SymbolicVariable
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.tensors.tensor_data import read_data
 from guards.kinds.constants import ConstantGuard
@@ -207,10 +207,14 @@ def operation(
     tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """One node."""
+    if name in ON_NUMBERS and isinstance(args[0], NumpyVariable) and _is_number(args[0]):
+        name = ON_NUMBERS[name]
     args = [_as_array(value) if isinstance(value, NumpySymbol) else value for value in args]
+    args = with_floats(tx, name, args)
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
+    _check_complex(name, args, operands)
     if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
         raise _differs(name)
     example = _run_numpy(tx, kind, name, args, kwargs)
@@ -226,6 +230,30 @@ def operation(
     return made
 
 
+#: operators in place: what they do to a number, which does not change
+ON_NUMBERS = {
+    f"i{name.removesuffix('_')}": name
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+    + ("and_", "or_", "xor", "lshift", "rshift")
+}
+
+
+def _is_number(value: NumpyVariable) -> bool:
+    return isinstance(value.example, np.generic)
+
+
+def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:
+    """Breaks where torch gives complex numbers other parts that are no numbers: `0j ** 0.0`, `1j + inf`."""
+    kinds = [v.example.dtype for v in operands if v.example.dtype.kind == "c"]
+    if not kinds:
+        return
+    known = [v.as_constant() for v in args if isinstance(v, (ConstantVariable, SymbolicVariable))]
+    floats = [value for value in known if isinstance(value, float)]
+    with np.errstate(over="ignore"):
+        if "pow" in name or not all(np.isfinite(kind.type(value)) for value in floats for kind in kinds):
+            raise _differs(name)
+
+
 def _as_array(number: NumpySymbol) -> Variable:
     """A number that changes from call to call, beside an array."""
     if number.python_type() is not np.float64:
@@ -233,6 +261,42 @@ def _as_array(number: NumpySymbol) -> Variable:
     node = number.symbols.tensor_of(number.as_node())
     tensor = TensorVariable(node, node.meta["example_value"])
     return NumpyVariable(tensor, np.float64(number.value.node.hint))
+
+
+#: operations of two numbers that take a Python float for a number of the array's precision
+TAKE_FLOATS = frozenset(
+    [f"{prefix}{name}" for name in ("add", "sub", "mul", "truediv") for prefix in ("", "i")]
+    + ["lt", "le", "gt", "ge", "eq", "ne"]
+    + ["subtract", "multiply", "divide", "true_divide"]
+)
+
+
+def with_floats(tx: Interpreter, name: str, operands: list[Variable]) -> list[Variable]:
+    """The operands, with a Python float that changes from call to call as the number that NumPy makes of it.
+
+    Beside complex numbers, where infinite ones have parts that are no numbers, it stays a constant.
+    """
+    operands = [realize(value) for value in operands]
+    if name not in TAKE_FLOATS or len(operands) != 2:
+        return operands
+    arrays = [value for value in operands if isinstance(value, NumpyVariable)]
+    numbers = [value for value in operands if isinstance(value, SymbolicVariable)]
+    if len(arrays) != 1 or len(numbers) != 1:
+        return operands
+    (number,) = numbers
+    kind = arrays[0].example.dtype
+    if number.python_type() is not float or number.is_unbacked or kind.kind == "c":
+        return operands
+    node = number.symbols.tensor_of(number.as_node())
+    tensor: Variable = TensorVariable(node, node.meta["example_value"])
+    example: np.generic = np.float64(number.value.node.hint)
+    if kind == np.float32:
+        tensor = tx.output.call_method(tx, "to", [tensor, ConstantVariable(torch.float32)], {})
+        with np.errstate(over="ignore"):
+            example = np.float32(example)
+    assert isinstance(tensor, TensorVariable)
+    made = NumpyVariable(tensor, example)
+    return [made if value is number else value for value in operands]
 
 
 def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
@@ -378,11 +442,14 @@ def _laid_out(tx: Interpreter, result: TensorVariable, example: Any) -> TensorVa
 
 
 def _shares(result: TensorVariable, example: Any, operand: NumpyVariable) -> tuple[bool, bool]:
-    """Whether a result shares memory with an operand: first in NumPy, then in the graph."""
-    if not isinstance(example, np.ndarray) or not isinstance(operand.example, np.ndarray):
-        return False, False
+    """Whether a result shares memory with an operand: first in NumPy, then in the graph.
+
+    A number of NumPy has memory of its own: `number = array[0]` stays when the program writes to the array.
+    """
     storages = [t.fake.untyped_storage()._cdata for t in (result, operand.tensor)]
     in_graph = storages[0] == storages[1] and result.fake.numel() > 0
+    if not isinstance(example, np.ndarray) or not isinstance(operand.example, np.ndarray):
+        return False, in_graph
     return bool(np.may_share_memory(example, operand.example)) and example.size > 0, in_graph
 
 

@@ -18,7 +18,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.graph_float import GraphFloatVariable
-from capture.variables.tensors.numpy_array import NumpyVariable, operation
+from capture.variables.tensors.numpy_array import NumpyVariable, operation, with_floats
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def operator_on_arrays(
     """A unary, binary, in-place or comparison operator with an array among its operands."""
     if any(type(v) is TensorVariable for v in operands):
         return _operator_on_tensor(tx, symbol, function, operands)
+    operands = with_floats(tx, function.__name__, operands)
     if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     signed_zeros = "mod" in function.__name__ and not all(map(_is_integer, operands))

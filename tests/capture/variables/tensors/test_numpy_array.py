@@ -5,6 +5,7 @@ NaN, infinities and signed zeros too.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 import capture
 from capture.graph import numpy_functions
 from capture.report.config import config
+from capture.report.counters import counters
 
 FUNCTIONS = {
     path: function
@@ -84,3 +86,103 @@ def test_autograd_counts_no_write_to_an_array(write: Any, backend: str) -> None:
         return x._version, weight.grad.tolist()
 
     assert outcome(capture.compile(write, backend=backend)) == outcome(write)
+
+
+WITH_FLOATS = {
+    "add": lambda a, f: (a + f, f + a),
+    "sub": lambda a, f: (a - f, f - a),
+    "mul": lambda a, f: (a * f, np.multiply(f, a)),
+    "truediv": lambda a, f: (a / f, f / a),
+    "compare": lambda a, f: (a < f, f >= a, a == f),
+    "in place": lambda a, f: operator.iadd(a.astype(np.result_type(a, np.float32)), f),
+    "computed": lambda a, f: a * (2 * f + 1) - f,
+    "number": lambda a, f: (a[0] * f, a.sum() - f),
+}
+FLOATS = (0.1, 0.3, -0.7, 0.0, -0.0, 1e300, float("inf"), float("nan"), 1 / 3, 2.0, 1e-300)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("function", WITH_FLOATS.values(), ids=WITH_FLOATS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_floats_that_change_beside_arrays(function: Any, dtype: str) -> None:
+    """They are rounded to the precision of the array, and one capture serves all of them."""
+    array = (np.arange(6) - 2).astype(dtype)
+    capture.reset()
+    fast = capture.compile(function, backend="eager")
+    with config.patch(raise_on_error=True, recompile_limit=100):
+        for number in FLOATS:
+            expected, found = outcome(function, (array.copy(), number)), outcome(fast, (array.copy(), number))
+            assert repr(expected) == repr(found)
+    if dtype in ("float64", "float32"):
+        assert sum(counters["recompiles"].values()) == 1
+
+
+def test_powers_of_complex_numbers_are_those_of_numpy() -> None:
+    def program(a: Any) -> Any:
+        return a**0.0, a + np.inf
+
+    array = np.array([0j, 1j], np.complex64)
+    assert repr(capture.compile(program, backend="eager")(array)) == repr(program(array))
+
+
+def changed_in_place(a: Any) -> Any:
+    number = same = a[1]
+    number += 1
+    number *= a[2]
+    return number, same
+
+
+def written_behind_a_read(a: Any) -> Any:
+    number, taken = a[1], np.take(a, 2)
+    first, *others = a
+    a[:] = 50
+    return number, taken, first, others
+
+
+def summed_in_place(a: Any) -> Any:
+    total = same = a.sum()
+    total -= 1
+    return total, same
+
+
+def walked_over(a: Any) -> Any:
+    total = 0.0
+    for value in a:
+        total += value
+        value *= 2
+    return total
+
+
+def number_made_an_array(a: Any) -> Any:
+    number = a[1]
+    made = np.atleast_1d(number)
+    made += 1
+    return number, made
+
+
+def view_that_is_an_array(a: Any) -> Any:
+    view = a[1, ...]
+    view += 7
+    return view
+
+
+NUMBERS = (
+    changed_in_place,
+    written_behind_a_read,
+    summed_in_place,
+    walked_over,
+    number_made_an_array,
+    view_that_is_an_array,
+)
+
+
+@pytest.mark.parametrize("function", NUMBERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_numbers_have_memory_of_their_own(backend: str, dtype: str, function: Any) -> None:
+    fast = capture.compile(function, backend=backend)
+    with config.patch(raise_on_error=True):
+        for _ in range(2):
+            eager, captured = (np.arange(4).astype(dtype) for _ in range(2))
+            assert repr(outcome(function, (eager,))) == repr(outcome(fast, (captured,)))
+            assert repr(eager) == repr(captured)
