@@ -13,7 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+
+from guards.values import NUMPY_NUMBERS
 
 
 class NotPlain(Exception):
@@ -85,6 +88,13 @@ def _named(kind: type) -> tuple[Any, Any]:
     return lambda value, objects: [str(value).removeprefix("torch.")], found
 
 
+def _of_numpy(kind: type) -> tuple[Any, Any]:
+    return (
+        lambda value, objects: [value.tobytes().hex()],
+        lambda data, objects: np.frombuffer(bytes.fromhex(data[0]), kind)[0],
+    )
+
+
 #: type -> (its parts as data, the value of these)
 FORMS: dict[type, tuple[Any, Any]] = {
     float: (lambda v, o: [v.hex()], lambda d, o: float.fromhex(d[0])),
@@ -104,6 +114,7 @@ FORMS: dict[type, tuple[Any, Any]] = {
     torch.layout: _named(torch.layout),
     torch.memory_format: _named(torch.memory_format),
     torch.device: (lambda v, o: [v.type, v.index], lambda d, o: torch.device(*d[: 2 - (d[1] is None)])),
+    **{kind: _of_numpy(kind) for kind in NUMPY_NUMBERS},
 }
 _LONG = 2000  # bits
 _BY_WORD: dict[str, tuple[Any, Any]] = {"long": (None, lambda d, o: int(d[0], 16))} | {

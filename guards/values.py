@@ -25,11 +25,11 @@ TORCH_CONSTANT_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_fo
 SEQUENCE_TYPES = (tuple, torch.Size)
 RANGE_TYPES = (slice, range)
 
-#: NumPy's numbers, without the types that have bytes of no meaning
+#: NumPy's numbers whose bytes say all: not those with bytes of no meaning, nor times with a unit
 NUMPY_NUMBERS = frozenset(
     kind
     for kind in np.sctypeDict.values()
-    if issubclass(kind, (np.number, np.bool_)) and kind().itemsize <= 8
+    if issubclass(kind, (np.number, np.bool_)) and kind().itemsize <= 8 and kind is not np.timedelta64
 )
 
 _SINGLETONS = frozenset(

@@ -80,8 +80,14 @@ def own_operators() -> list[str]:
         every = frozenset(torch.library._impls)
         first_look = first_look or every
         own = [key for key in every if key[:5] == "aten/" and (key[-5:] != "/Meta" or key not in first_look)]
-        last_look = every, sorted(own)
+        last_look = every, sorted(set(own) - registered_by_vmap())
     return last_look[1]
+
+
+def registered_by_vmap() -> set[str]:
+    """What torch registers at its first call of `vmap`. A process that loads a graph may not be there yet."""
+    library = getattr(sys.modules.get("torch._functorch.predispatch"), "VMAP_DECOMPOSITIONS_LIB", None)
+    return set() if library is None else library._op_impls
 
 
 #: All registrations. Among them are those for fake tensors: torch makes them itself, some of them late.

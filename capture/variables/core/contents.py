@@ -164,7 +164,8 @@ CALLS = {
     "capture.variables.torch.wrappers": """
         <profile> _lru_cache_wrapper() torch._C._group_tensors_by_device_and_dtype
         torch._library.custom_ops.CustomOpDef.__call__ torch.masked._ops._combine_input_and_mask
-        torch.optim.optimizer._get_value torch.optim.optimizer._stack_if_compiling
+        torch.nn.utils.stateless._untie_named_tensors_map torch.optim.optimizer._get_value
+        torch.optim.optimizer._stack_if_compiling
     """,
 }
 

@@ -100,3 +100,30 @@ def group_tensors(lists: Any, with_indices: bool, /) -> dict[Any, tuple[list[lis
         key: ([[items[i] for i in places if items] for items in lists], places if with_indices else [])
         for key, places in reversed(indices.items())
     }
+
+
+def untied_tensors(module: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """`torch.nn.utils.stateless._untie_named_tensors_map`, which is part of `torch.func.functional_call`.
+
+    Where no tensor of the module has two names, it walks over no set, whose order each process has anew.
+    """
+    named = dict(module.named_parameters(remove_duplicate=False))
+    named.update(module.named_buffers(remove_duplicate=False))
+    names: dict[Any, list[str]] = {}
+    for name, tensor in named.items():
+        names.setdefault(tensor, []).append(name)
+    tied = {name: set(others) for others in names.values() if len(others) > 1 for name in others}
+    result = given.copy()
+    if not tied:
+        return result
+    twice = {name for name in given if name in tied}
+    for name in twice:
+        if len(tied[name] & twice) > 1 and len({given[other] for other in tied[name]}) != 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(tied[name])}, "
+                f"which are tied. Consider using tie_weights=False"
+            )
+    for name in twice:
+        for other in tied[name]:
+            result[other] = given[name]
+    return result

@@ -17,6 +17,7 @@ import torch.autograd.profiler
 from torch._library.custom_ops import CustomOpDef
 from torch.fx._symbolic_trace import is_fx_tracing_warning
 from torch.masked._ops import _combine_input_and_mask
+from torch.nn.utils.stateless import _untie_named_tensors_map
 from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
 
 from capture.bytecode.dialects import dialect
@@ -96,6 +97,11 @@ def _custom_operator(tx: Interpreter, definition: Variable, *args: Variable, **k
 @rule(_combine_input_and_mask)
 def _masked_input(tx: Interpreter, *args: Variable) -> Variable:
     return tx.wrap_function(wrapper_polyfills.input_where_unmasked).call(tx, list(args), {})
+
+
+@rule(_untie_named_tensors_map)
+def _untied(tx: Interpreter, module: Variable, given: Variable) -> Variable:
+    return tx.wrap_function(wrapper_polyfills.untied_tensors).call(tx, [module, given], {})
 
 
 @rule(torch._C._group_tensors_by_device_and_dtype)

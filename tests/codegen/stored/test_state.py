@@ -27,3 +27,9 @@ def test_an_operator_in_place_of_another_one() -> None:
         own.append(own_operators())
         library._destroy()
     assert own[0] != own[1]
+
+
+def test_what_torch_registers_late() -> None:
+    torch.vmap(torch.sin)(torch.ones(2))
+    assert torch._functorch.predispatch.VMAP_DECOMPOSITIONS_LIB is not None
+    assert not [key for key in own_operators() if key.endswith("/FuncTorchBatched")]
