@@ -53,8 +53,10 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if compiled is None and capture.recipe is not None:
         straight = capture.tx.is_straight
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
-    graph = None if compiled is None else called_directly(compiled, output)
+    capture.draws_in_vain = compiled is not None and may_draw_in_vain(compiled, output)
+    graph = None if compiled is None else called_directly(compiled, output, capture.draws_in_vain)
     if compiled is not None:
+        output.assertions.check_compiled(output, fails_unchanged(compiled))
         check_late_errors(output, compiled, settings)
     if compiled is not None and not is_worth_running(capture, compiled):
         observe.tell("left", reason="it is faster than its graph", always=False, callees_too=False)
@@ -212,16 +214,26 @@ def compile_graph(capture: Capture, chosen: CaptureSettings, frame: Any) -> Any:
     return compiled
 
 
-def called_directly(compiled: Any, output: OutputGraph) -> Any:
+def called_directly(compiled: Any, output: OutputGraph, draws_in_vain: bool = False) -> Any:
     """The callable that takes the graph's inputs as the frame has them."""
     direct = getattr(compiled, "direct_call", compiled)
-    direct = output.unbacked.around(direct)
+    direct = output.unbacked.around(direct, draws_in_vain)
     if function_modes.at_entry():
         direct = function_modes.WithoutModes(direct)
     places = tuple(
         (place, i.convert) for place, i in enumerate(output.inputs.used()) if i.convert is not None
     )
     return converted_inputs(direct, places) if places else direct
+
+
+def may_draw_in_vain(compiled: Any, output: OutputGraph) -> bool:
+    """Whether the graph may raise behind draws that Python makes again then.
+
+    Native code draws late, but a kernel that checks a condition may need drawn numbers for its other results.
+    """
+    if not output.fake_mode.has_drawn:
+        return False
+    return output.assertions.are_in_graph if fails_unchanged(compiled) else not output.inputs.are_written()
 
 
 def failure_handler(frame: Any, capture: Capture, settings: CaptureSettings) -> FailureHandler:

@@ -163,6 +163,7 @@ def _graphs(frame: Any, settings: CaptureSettings) -> Callable[..., tuple[Any, F
         key: str | None,
         conversions: Sequence[tuple[int, Any]],
         writes: bool,
+        draws_in_vain: bool,
         places: Callable[[], Sequence[Any]],
     ) -> tuple[Any, FailureHandler]:
         if key is None:
@@ -173,9 +174,16 @@ def _graphs(frame: Any, settings: CaptureSettings) -> Callable[..., tuple[Any, F
             raise GraphGone(key)
         forward = _Forward(captured, conversions)
         failure = failure_handler_of(code, settings, forward, writes, read_modes())
-        return _converted(getattr(found, "direct_call", found), conversions), failure
+        direct = getattr(found, "direct_call", found)
+        return _converted(_retried(direct) if draws_in_vain else direct, conversions), failure
 
     return graph
+
+
+def _retried(direct: Any) -> Any:
+    from capture.sizes.likely import Retried  # lazy: import time
+
+    return Retried(direct, None, draws=True)
 
 
 def _converted(direct: Any, conversions: Sequence[tuple[int, Any]]) -> Any:
@@ -272,6 +280,7 @@ def _parts_of(frame: Any, capture: Capture, entry: Any) -> Parts:
         conversions=converted,
         failure=None if capture.code is None else capture.code.on_failure,
         writes=output.inputs.are_written(),
+        draws_in_vain=capture.draws_in_vain,
         places=capture.places,
         function_modes=len(function_modes.at_entry()),
         places_of_objects=_places_of_objects(output),

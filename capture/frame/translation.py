@@ -49,6 +49,7 @@ class Capture:
         self.forward: Callable[..., Any] | None = None  # the graph, call by call
         self.compiled: Any = None  # what the backend made of the graph
         self.graph: Any = None  # the same, as the entry calls it
+        self.draws_in_vain = False  # where it raises, Python may have to draw its numbers again
         self.places: list[Any] = []  # of the program, for each node of the graph
         self.slots: list[Source] = []  # that the guard program loads
         self.assembled: Assembled | InPython | None = None  # that program

@@ -81,7 +81,7 @@ class OutputGraph:
         self.operations = Operations(self)
         self.objects = ExistingObjects(self)
         self.side_effects = SideEffects(defers_calls)
-        self.assertions = Assertions(break_at_assertions)
+        self.assertions = Assertions(break_at_assertions, is_native)
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
         self.hidden_writes = HiddenWrites(splits_at_writes)

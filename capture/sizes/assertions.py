@@ -2,12 +2,13 @@
 
 In:  the condition (a tensor), and the instruction after the jump over `raise AssertionError` or a similar
      `raise`.
-Out: the graph goes on as if the condition holds. It gets a node for the assertion, and the condition is an
-     output.
+Out: the graph goes on as if the condition holds. It gets a node for the assertion.
 
-If the condition is false when the graph has run, there were no side effects yet. Python then runs the frame
-from its start and raises the program's own error. This works only if the graph writes to no input and nothing
-writes to the condition later. Otherwise the frame is translated again, with a graph break.
+If the condition is false, Python runs the frame from its start and raises the program's own error. So
+nothing may be changed by then. Where the graph writes to no input, draws no number, and nothing writes to the
+condition later, the condition is an output, and the frame checks it: that is the fastest way. Else native
+code checks it itself, before it writes. Where the graph does not become native code, the frame is translated
+again, with a graph break.
 """
 
 from __future__ import annotations
@@ -28,11 +29,20 @@ if TYPE_CHECKING:
     from capture.variables.tensors.tensor import TensorVariable
 
 
-class Assertions:
-    """The assertions of one graph. `break_at_each`: every assertion breaks the graph."""
+#: the mark of an assertion whose condition is a result of the graph
+OUTSIDE = "checked_outside"
 
-    def __init__(self, break_at_each: bool) -> None:
+
+class Assertions:
+    """The assertions of one graph. `break_at_each`: every assertion breaks the graph. `is_native`: the graph
+    becomes native code.
+    """
+
+    def __init__(self, break_at_each: bool, is_native: bool) -> None:
         self.break_at_each = break_at_each
+        self._is_native = is_native
+        self.are_in_graph = False  # the graph checks them itself
+        self._nodes: list[torch.fx.Node] = []  # of the assertions
         self._conditions: list[tuple[TensorVariable, int | None, torch.fx.Node]] = []
 
     def __bool__(self) -> bool:
@@ -45,14 +55,29 @@ class Assertions:
         if self.break_at_each:
             return _holds(condition)
         tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
-        next(reversed(tx.output.graph.nodes)).meta["checked_outside"] = True
+        node = next(reversed(tx.output.graph.nodes))
+        node.meta[OUTSIDE] = True
+        self._nodes.append(node)
         self._conditions.append((condition, version_of(condition.fake), condition.node))
         return True
 
     def check(self, output: OutputGraph) -> None:
-        """Raises AssertionsAsBreaks."""
+        """Decide who checks the conditions: the graph itself where it can't run twice, else the frame.
+
+        Raises AssertionsAsBreaks.
+        """
         written = any(_is_written(*condition) for condition in self._conditions)
-        if self._conditions and (written or output.inputs.are_written()):
+        written = bool(self._conditions) and (written or output.inputs.are_written())
+        if written and not self._is_native:
+            raise AssertionsAsBreaks
+        if written or (output.fake_mode.has_drawn and self._is_native and self._conditions):
+            self.are_in_graph, self._conditions = True, []
+            for node in self._nodes:
+                node.meta.pop(OUTSIDE)
+
+    def check_compiled(self, output: OutputGraph, fails_unchanged: bool) -> None:
+        """`fails_unchanged`: the callable has written to no input if it raises. Raises AssertionsAsBreaks."""
+        if self.are_in_graph and output.inputs.are_written() and not fails_unchanged:
             raise AssertionsAsBreaks
 
     def nodes(self) -> list[torch.fx.Node]:

@@ -187,9 +187,12 @@ class Unbacked:
         RuntimeChecks(self.output, self.env, asserted).insert(list(self._places))
         return self.assumed.nodes if self.assumed is not None else []
 
-    def around(self, graph: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that the frame calls: the graph, with its checks around it if there are any."""
-        draws = self.output.fake_mode.has_drawn and self.is_uncertain()
+    def around(self, graph: Callable[..., Any], draws_in_vain: bool = False) -> Callable[..., Any]:
+        """The function that the frame calls: the graph, with its checks around it if there are any.
+
+        `draws_in_vain`: where it raises, Python may have to draw its numbers again.
+        """
+        draws = draws_in_vain or (self.output.fake_mode.has_drawn and self.is_uncertain())
         if self.assumed is None and not draws:
             return graph
         return Retried(graph, self.assumed, draws)

@@ -69,6 +69,7 @@ class Parts:
     conversions: Sequence[tuple[int, Any]] = ()
     failure: Any = None
     writes: bool = False  # the graph writes to inputs
+    draws_in_vain: bool = False  # if the graph raises, Python may have to draw its numbers again
     places: Sequence[Any] = ()  # of the program, for each node of the graph
     function_modes: int = 0
     unbacked: bool = False
@@ -173,7 +174,8 @@ def _granted(granted: Granted, table: ObjectTable) -> dict[str, Plain]:
 def _graph(parts: Parts, table: ObjectTable) -> dict[str, Plain]:
     conversions = [[place, table.number_of(function)] for place, function in parts.conversions]
     places = places_data(parts.places if parts.writes else [])
-    return {"graph": parts.graph_key, "conversions": conversions, "writes": parts.writes, "places": places}
+    facts = {"writes": parts.writes, "draws in vain": parts.draws_in_vain}
+    return {"graph": parts.graph_key, "conversions": conversions, **facts, "places": places}
 
 
 def skip_data(idle: bool, inlined: Iterable[Any]) -> dict[str, Plain]:
@@ -195,13 +197,13 @@ class Surroundings:
     """What an entry takes from its process.
 
     graph: the callable of a key and its handler of failures; of the key, the conversions, whether the graph
-    writes, and what gives the places.
+    writes, whether it may draw in vain, and what gives the places.
     """
 
     frame: Any
     settings: Any
     graph: Callable[
-        [str | None, Sequence[tuple[int, Any]], bool, Callable[[], Sequence[Any]]], tuple[Any, Any]
+        [str | None, Sequence[tuple[int, Any]], bool, bool, Callable[[], Sequence[Any]]], tuple[Any, Any]
     ]
     namespace: FrameNamespace = field(init=False)
 
@@ -299,7 +301,7 @@ def _code(data: dict[str, Plain], objects: FoundObjects, program: Any, around: S
 def _graph_of(data: dict[str, Plain], objects: FoundObjects, around: Surroundings) -> tuple[Any, Any]:
     conversions = [(place, objects[number]) for place, number in data["conversions"]]
     places = functools.partial(places_of, data["places"])
-    return around.graph(data["graph"], conversions, data["writes"], places)
+    return around.graph(data["graph"], conversions, data["writes"], data["draws in vain"], places)
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {"left": _left, "recipe": _recipe, "code": _code}

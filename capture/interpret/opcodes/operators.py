@@ -14,7 +14,6 @@ from capture.bytecode.dialects import dialect
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import ObservedException
-from capture.variables.core.constant import ConstantVariable
 from capture.variables.operations.symbols import BINARY, UNARY
 
 if TYPE_CHECKING:
@@ -38,7 +37,9 @@ def _unary(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("UNARY_NOT")
 def _not(tx: Translator, instruction: Instruction) -> None:
-    tx.push(ConstantVariable(not tx.pop().truth(tx)))
+    from capture.variables.operations.rules import opposite  # lazy: import time
+
+    tx.push(opposite(tx, tx.pop()))
 
 
 @opcode("BINARY_OP")

@@ -1,6 +1,7 @@
 """Numbers that the program reads from tensors, and texts and numbers made of them, computed behind the graph.
 
-In:  `x.item()`, `float(x)`, `int(x)`, `f"{x}"` or `str(x)`, and operations of Python on the results.
+In:  `x.item()`, `float(x)`, `int(x)`, `bool(x)`, `f"{x}"` or `str(x)`, and operations of Python on the
+     results.
 Out: a `LateVariable`. No node of the graph reads it: Python computes it when the graph has run.
 
     total += loss.item(); print(f"{total:.3f}")   ->   after the graph: total + out_0.item(), and its text
@@ -136,7 +137,9 @@ NUMBERS[torch.bool] = bool
 
 
 def read_number(tx: Interpreter, name: str, tensor: TensorVariable) -> Variable | None:
-    """`tensor.item()`, `float(tensor)` or `int(tensor)` behind the graph. None if that is not possible."""
+    """`tensor.item()`, `float(tensor)`, `int(tensor)` or `bool(tensor)` behind the graph. None if that is not
+    possible.
+    """
     kind = NUMBERS.get(tensor.fake.dtype)
     one = all(type(size) is int and size == 1 for size in tensor.fake.shape)
     if kind is None or not one or not _is_readable(tx, tensor):
@@ -147,7 +150,7 @@ def read_number(tx: Interpreter, name: str, tensor: TensorVariable) -> Variable 
 
 
 #: method of a tensor -> the type that it converts the number to
-CONVERSIONS: dict[str, type | None] = {"item": None, "__float__": float, "__int__": int}
+CONVERSIONS: dict[str, type | None] = {"item": None, "__float__": float, "__int__": int, "__bool__": bool}
 
 
 def read_text(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
@@ -179,7 +182,7 @@ def _read(tx: Interpreter, function: Any, tensor: TensorVariable, samples: Sampl
 
 #: functions that Python may call later on any numbers, if they raise for none of the samples
 TOTAL: frozenset[Any] = frozenset(
-    [operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, float]
+    [operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, float, bool, operator.not_]
     + [operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge]
 )
 DIVISIONS: frozenset[Any] = frozenset((operator.truediv, operator.floordiv, operator.mod))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.rules import CALLS, rule
-from capture.variables.numbers import tensor_reads
+from capture.variables.numbers import late_values, tensor_reads
 from capture.variables.numbers.symbolic import is_unbacked
 from capture.variables.operations.equality import same_object
 from capture.variables.operations.operators import (
@@ -100,7 +100,14 @@ def _operator_is_not(tx: Interpreter, left: Variable, right: Variable) -> Variab
 
 @rule(operator.not_)
 def _operator_not(tx: Interpreter, value: Variable) -> Variable:
-    return ConstantVariable(not value.truth(tx))
+    return opposite(tx, value)
+
+
+def opposite(tx: Interpreter, value: Variable) -> Variable:
+    """`not value`"""
+    read = tensor_reads.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else value
+    late = None if read is None else late_values.compute(operator.not_, [read])
+    return late or ConstantVariable(not value.truth(tx))
 
 
 @rule(operator.truth, bool)
@@ -108,4 +115,4 @@ def _bool(tx: Interpreter, value: Variable = ConstantVariable(False)) -> Variabl
     number = tensor_reads.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else None
     if number is None and is_unbacked(value):
         number = tensor_reads.is_not_zero(value)
-    return number or ConstantVariable(value.truth(tx))
+    return number or late_values.compute(bool, [value]) or ConstantVariable(value.truth(tx))

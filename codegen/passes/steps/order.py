@@ -94,7 +94,7 @@ def _draw_late(steps: list[Step], needs: list[set[int]], may_fail: set[int]) -> 
     for number in topological(needs):
         if not behind.isdisjoint(needs[number]):
             behind.add(number)
-    for number in draws - may_fail:
+    for number in draws:
         needs[number] |= may_fail - behind
 
 

@@ -159,6 +159,51 @@ def test_steps_that_decorate_a_function_of_the_program() -> None:
         torch.testing.assert_close(value, expected)
 
 
+def test_numbers_that_a_failing_graph_has_drawn() -> None:
+    """Python draws them again: also for a graph of the store, the generator is where it was."""
+    program = made(
+        "def f(x): return torch.rand(2) + torch.distributions.Exponential(x, validate_args=True).sample()"
+    )
+    for loaded in (0, 1):
+        capture.reset()
+        with capture.enable():
+            program(X[0, 1:])
+            assert bool(counters["entries"]["loaded"]) is bool(loaded)
+            torch.manual_seed(0)
+            with pytest.raises(ValueError):
+                program(-X[0, 1:])
+        found = torch.rand(3)
+        torch.manual_seed(0)
+        torch.rand(2)
+        assert torch.equal(found, torch.rand(3))
+
+
+#: by name: the imports and globals of a program, and what it returns
+CONSTANTS = {
+    "number of NumPy": ("import numpy as np\nrate = np.float64(0.1)", "x * rate, rate"),
+    "result of NumPy": (
+        "import numpy as np",
+        "x * 2, np.float32(0.1) + np.float64(0.2), np.int8(3), np.True_",
+    ),
+    "NaN of NumPy": ("import numpy as np\nnothing = np.float64('nan')", "x + 1, nothing"),
+    "set of one text": ("names = {'a'}", "x * len([name for name in {*names} - {'b'}]), {*names}.pop()"),
+    "other parameters": (
+        "net = torch.nn.Linear(3, 3)\nother = {'weight': torch.ones(3, 3), 'bias': torch.ones(3)}",
+        "torch.func.functional_call(net, other, (x,))",
+    ),
+    "first vmap": ("", "torch.vmap(lambda row: row * 2)(x)"),
+}
+
+
+@pytest.mark.parametrize("names, result", CONSTANTS.values(), ids=CONSTANTS)
+def test_constants_of_another_process(names: str, result: str) -> None:
+    text = f"import torch\n{names}\ndef f(x): return {result}"
+    results = [counted(made(text), X) for _ in range(2)]
+    assert not counters["not_stored"]
+    assert results[0][1] == 0 and results[1][1] > 0 and results[1][2] == 0
+    assert repr(results[0][0]) == repr(results[1][0]) == repr(made(text)(X))
+
+
 NAMED = """
 import collections
 Step = collections.namedtuple("Step", "x reward", defaults={defaults})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
 
 from tests.capture.cases.registry import case
@@ -54,6 +56,44 @@ def tensor_not_and_or(x):
     b = (x.sum() > 1e9) or 5
     c = (x.sum() < 1e9) and 7
     return x + a, b, c
+
+
+@case(1, 6)
+def truth_is_returned(x):
+    return x * 2, bool((x > 0).all()), bool(x.sum()), bool(x.long().sum().item())
+
+
+@case(1, 5)
+def truth_is_negated(x):
+    return x * 2, not (x > 0).all(), operator.not_(x.sum()), not x.sum().item()
+
+
+@case(1, 4)
+def truth_is_shown_and_counted(x):
+    return f"{bool((x > 0).any())}", bool(x.sum()) + 1, bool(x.sum()) == True  # noqa: E712
+
+
+@case(2, 4)
+def truth_is_needed_later(x):
+    done = bool((x > 0).any())
+    y = x + 1
+    if done:
+        return y * 2
+    return y
+
+
+@case(2, 3)
+def truth_of_what_is_written_to(x):
+    flag = (x > -1e9).all()
+    before = bool(flag)
+    flag.fill_(False)
+    return before, flag
+
+
+@case(1, 1)
+def truth_of_many_elements(x):
+    y = x + 1
+    return y, bool(x)
 
 
 @case(1, 4)
