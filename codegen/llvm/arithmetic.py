@@ -99,9 +99,8 @@ def is_number(operand: str) -> bool:
 
 def _extremum(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
-        if dtype in FLOATS and is_number(right):  # where the left one is NaN, it is the result
-            predicate = "fcmp ult" if which == "min" else "fcmp ugt"
-            return code.select(code.compare(predicate, dtype, left, right), dtype, left, right)
+        if dtype in FLOATS and is_number(right):  # the left one stays where it is NaN, and -0.0 beside 0.0
+            return smaller_or_larger(code, dtype, which, right, left)
         result = smaller_or_larger(code, dtype, which, left, right)
         if dtype not in FLOATS:
             return result

@@ -244,12 +244,12 @@ def _tanh_f32(code: Code, x: str) -> str:
     e = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
     one = code.constant("f32", 1)
     quotient = code.binary("fdiv", "f32", code.constant("f32", 2), code.binary("fadd", "f32", e, one))
-    far = code.intrinsic("copysign", "f32", code.binary("fsub", "f32", one, quotient), x)
+    far = code.binary("fsub", "f32", one, quotient)
     square = code.binary("fmul", "f32", x, x)
     cubic = code.binary("fmul", "f32", code.polynomial("f32", polynomials.TANH, square), square)
     near = code.multiply_add("f32", cubic, x, x)
     is_near = code.compare("fcmp olt", "f32", magnitude, code.constant("f32", 0.625))
-    return code.select(is_near, "f32", near, far)
+    return code.intrinsic("copysign", "f32", code.select(is_near, "f32", near, far), x)
 
 
 @inline_f32("erf")

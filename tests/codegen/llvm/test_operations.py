@@ -294,6 +294,16 @@ def test_a_far_lane_changes_no_other(run_host, name: str) -> None:
     assert together[0] == reference(name, [beside], "f32")[0]
 
 
+ODD = "tanh sin tan asin atan sinh asinh atanh erf expm1 log1p".split()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_functions_keep_the_sign_of_zero(run, name: str, dtype: str) -> None:
+    zeros = torch.tensor([-0.0, 0.0] * 20, dtype=TORCH_DTYPES[dtype])
+    assert_identical(apply(run, name, [zeros], (dtype,), dtype), zeros, [zeros])
+
+
 def test_exponentials_in_float64_on_many_values(run) -> None:
     """libm's values are within slightly more than half a unit in the last place."""
     torch.manual_seed(1)

@@ -303,3 +303,20 @@ def test_bounds_that_are_numbers(bound, dtype):
         lambda x: (torch.maximum(x, torch.full_like(x, bound)), torch.minimum(torch.full_like(x, bound), x)),
         x,
     )
+
+
+CLAMPS = {
+    "relu": torch.relu,
+    "relu6": torch.nn.functional.relu6,
+    "clamp": lambda x: x.clamp(-1, 1),
+    "clamp min": lambda x: x.clamp(min=0),
+}
+
+
+@pytest.mark.parametrize("name", list(CLAMPS))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_negative_zero_is_no_smaller_than_a_bound(name, dtype):
+    x = torch.tensor([-0.0, 0.0] * 20, dtype=dtype)
+    expected = CLAMPS[name](x)
+    assert torch.equal(capture.compile(CLAMPS[name])(x).signbit(), expected.signbit())
+    assert expected.signbit()[0]

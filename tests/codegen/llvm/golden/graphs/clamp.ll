@@ -13,14 +13,14 @@ loop5:
   %t10 = load <8 x float>, ptr %t9, align 4
   %t11 = getelementptr float, ptr %t9, i64 8
   %t12 = load <8 x float>, ptr %t11, align 4
-  %t13 = fcmp ugt <8 x float> %t10, splat (float 0xBFE0000000000000)
-  %t14 = select <8 x i1> %t13, <8 x float> %t10, <8 x float> splat (float 0xBFE0000000000000)
-  %t15 = fcmp ugt <8 x float> %t12, splat (float 0xBFE0000000000000)
-  %t16 = select <8 x i1> %t15, <8 x float> %t12, <8 x float> splat (float 0xBFE0000000000000)
-  %t17 = fcmp ult <8 x float> %t14, splat (float 0x3FE0000000000000)
-  %t18 = select <8 x i1> %t17, <8 x float> %t14, <8 x float> splat (float 0x3FE0000000000000)
-  %t19 = fcmp ult <8 x float> %t16, splat (float 0x3FE0000000000000)
-  %t20 = select <8 x i1> %t19, <8 x float> %t16, <8 x float> splat (float 0x3FE0000000000000)
+  %t13 = fcmp ogt <8 x float> splat (float 0xBFE0000000000000), %t10
+  %t14 = select <8 x i1> %t13, <8 x float> splat (float 0xBFE0000000000000), <8 x float> %t10
+  %t15 = fcmp ogt <8 x float> splat (float 0xBFE0000000000000), %t12
+  %t16 = select <8 x i1> %t15, <8 x float> splat (float 0xBFE0000000000000), <8 x float> %t12
+  %t17 = fcmp olt <8 x float> splat (float 0x3FE0000000000000), %t14
+  %t18 = select <8 x i1> %t17, <8 x float> splat (float 0x3FE0000000000000), <8 x float> %t14
+  %t19 = fcmp olt <8 x float> splat (float 0x3FE0000000000000), %t16
+  %t20 = select <8 x i1> %t19, <8 x float> splat (float 0x3FE0000000000000), <8 x float> %t16
   %t21 = getelementptr float, ptr %t4, i64 %t8
   store <8 x float> %t18, ptr %t21, align 4
   %t22 = getelementptr float, ptr %t21, i64 8

@@ -13,10 +13,10 @@ loop5:
   %t10 = load <8 x float>, ptr %t9, align 4
   %t11 = getelementptr float, ptr %t9, i64 8
   %t12 = load <8 x float>, ptr %t11, align 4
-  %t13 = fcmp ugt <8 x float> %t10, splat (float 0x0000000000000000)
-  %t14 = select <8 x i1> %t13, <8 x float> %t10, <8 x float> splat (float 0x0000000000000000)
-  %t15 = fcmp ugt <8 x float> %t12, splat (float 0x0000000000000000)
-  %t16 = select <8 x i1> %t15, <8 x float> %t12, <8 x float> splat (float 0x0000000000000000)
+  %t13 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %t10
+  %t14 = select <8 x i1> %t13, <8 x float> splat (float 0x0000000000000000), <8 x float> %t10
+  %t15 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %t12
+  %t16 = select <8 x i1> %t15, <8 x float> splat (float 0x0000000000000000), <8 x float> %t12
   %t17 = getelementptr float, ptr %t4, i64 %t8
   store <8 x float> %t14, ptr %t17, align 4
   %t18 = getelementptr float, ptr %t17, i64 8
