@@ -130,6 +130,9 @@ class NumpyVariable(Variable):
         return [self.get_item(tx, ConstantVariable(i)) for i in range(self.length(tx))]
 
     def get_item(self, tx: Interpreter, key: Variable) -> Variable:
+        key = realize(key)
+        if isinstance(key, SymbolicVariable) and _is_place(self, key):
+            return _row(tx, self, key)
         return operation(tx, "operator", "getitem", [self, key], {})
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
@@ -240,6 +243,20 @@ ON_NUMBERS = {
 
 def _is_number(value: NumpyVariable) -> bool:
     return isinstance(value.example, np.generic)
+
+
+def _is_place(array: NumpyVariable, index: SymbolicVariable) -> bool:
+    """Whether an index that changes from call to call is that of a row now."""
+    if index.python_type() is not int or index.is_unbacked or not array.example.shape:
+        return False
+    size = array.example.shape[0]
+    return bool(-size <= index.value.node.hint < size)
+
+
+def _row(tx: Interpreter, array: NumpyVariable, index: SymbolicVariable) -> Variable:
+    """`array[index]`, a view. (`[]` would fix the index.)"""
+    result = tx.output.call_method(tx, "select", [array.tensor, ConstantVariable(0), index], {})
+    return _as_arrays(tx, "getitem", result, array.example[index.value.node.hint], [array])
 
 
 def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:

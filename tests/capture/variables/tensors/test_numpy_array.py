@@ -186,3 +186,48 @@ def test_numbers_have_memory_of_their_own(backend: str, dtype: str, function: An
             eager, captured = (np.arange(4).astype(dtype) for _ in range(2))
             assert repr(outcome(function, (eager,))) == repr(outcome(fast, (captured,)))
             assert repr(eager) == repr(captured)
+
+
+INDEXED = {
+    "a row": lambda a, i: a[i] * 2,
+    "a view": lambda a, i: np.add(a[i], 1, out=None) + a[i],
+    "neighbours": lambda a, i: a[i + 1] - a[i],
+    "as a tensor": lambda a, i: torch.from_numpy(a[i]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", list(INDEXED))
+def test_an_index_that_changes_is_a_number_of_the_graph(name: str) -> None:
+    """One capture for the first index, one for all others, and those for negative ones."""
+    function = INDEXED[name]
+    capture.reset()
+    compiled = capture.compile(function)
+    a = np.random.default_rng(0).random((12, 3), dtype=np.float32)
+    before = sum(capture.counters["frames"].values())
+    for index in (*range(11), -2, -3):
+        np.testing.assert_allclose(np.asarray(compiled(a, index)), np.asarray(function(a, index)), rtol=1e-6)
+    assert sum(capture.counters["frames"].values()) - before <= 5
+    for index in (12, -14):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 12"):
+            compiled(a, index)
+
+
+def test_what_is_read_at_a_changing_index() -> None:
+    """A row is a view of the array, a number has memory of its own."""
+
+    def row(a: np.ndarray, i: int) -> np.ndarray:
+        found = a[i]
+        found += 1
+        return found
+
+    def number(a: np.ndarray, i: int) -> tuple[np.generic, np.generic]:
+        found = a[i]
+        a[i] = 50
+        return found, a[i]
+
+    for function, shape in ((row, (5, 3)), (number, (5,))):
+        compiled = capture.compile(function)
+        for index in range(5):
+            mine, eager = np.zeros(shape), np.zeros(shape)
+            np.testing.assert_array_equal(compiled(mine, index), function(eager, index))
+            np.testing.assert_array_equal(mine, eager)
