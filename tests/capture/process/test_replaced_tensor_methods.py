@@ -30,7 +30,7 @@ def nothing_captured() -> None:
 PATCHES: dict[str, tuple[Any, str, Any]] = {
     "method": (lambda x: x.sum() + 1, "sum", lambda s: s * 0 + 7),
     "operator": (lambda x: x + 1, "__add__", lambda s, other: s * 5),
-    "reflected_operator": (lambda x: 1 - x.sin(), "__rsub__", lambda s, other: s * 5),
+    "reflected_operator": (lambda x: 1 - x.abs(), "__rsub__", lambda s, other: s * 5),
     "constant": (lambda x: x * x.dim(), "dim", lambda s: 9),
     "iteration": (lambda x: [row * 2 for row in x], "__iter__", lambda s: iter([s * 3])),
     "length": (lambda x: x * len(x), "__len__", lambda s: 9),

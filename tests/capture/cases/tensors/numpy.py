@@ -131,7 +131,7 @@ def shapes(a):
     )  # fmt: skip
 
 
-@case(graphs=1, ops=9, args=array)
+@case(graphs=1, ops=10, args=array)
 def indexing(a):
     return a[[0, 2]], a[np.array([0, 1])], a[:, np.arange(2)], a[-1], a[0, 1], a[np.newaxis, :, 1]
 
@@ -233,7 +233,7 @@ def array_in_an_object(scaler, a):
 # --- what leaves the graph ---
 
 
-@case(graphs=1, ops=2, args=array)
+@case(graphs=1, ops=3, args=array)
 def number_read(a):
     return float(a[0, 0]) + 1, a + 1
 

@@ -59,7 +59,7 @@ def added_in_place(x, n):
     return x
 
 
-@case(graphs=1, ops=6, args=lambda: (torch.ones(3), np.arange(4).reshape(2, 2), np.int64(12)))
+@case(graphs=1, ops=7, args=lambda: (torch.ones(3), np.arange(4).reshape(2, 2), np.int64(12)))
 def sum_of_an_array_between_tensors(x, y, n):
     return x + y.sum() + n, y[0][1] / 68
 
