@@ -19,6 +19,7 @@ from collections.abc import Callable
 from codegen.llvm import polynomials
 from codegen.llvm.arithmetic import EMITTERS, Emitter, emits
 from codegen.llvm.library import SLEEF, call_library
+from codegen.llvm.types import SIZES
 from codegen.llvm.values import Code
 
 # Adding this number rounds a float32 to an integer, which is then in the low bits.
@@ -78,7 +79,7 @@ def inline_f32(name: str) -> Callable[[Emitter], Emitter]:
 # --- exponentials -----------------------------------------------------------------------------------------
 
 
-def _rounded(code: Code, x: str, factor: float) -> tuple[str, str]:
+def rounded(code: Code, x: str, factor: float) -> tuple[str, str]:
     """round(x * factor) as a float32 and as an i32."""
     shifted = code.multiply_add("f32", x, code.constant("f32", factor), code.constant("f32", _ROUNDING))
     as_float = code.binary("fsub", "f32", shifted, code.constant("f32", _ROUNDING))
@@ -105,59 +106,71 @@ def _exp_parts(code: Code, x: str) -> tuple[str, str, str]:
 
 def _expm1_parts(code: Code, x: str) -> tuple[str, str, str]:
     """exp(x) = (1 + rest) * 2**n with rest near 0: (rest, n as float, n as i32)."""
-    n, exponent = _rounded(code, x, math.log2(math.e))
+    n, exponent = rounded(code, x, math.log2(math.e))
     r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_HIGH), x)
     r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_LOW), r)
     rest = code.polynomial("f32", polynomials.EXP, r)
     return code.multiply_add("f32", rest, code.binary("fmul", "f32", r, r), r), n, exponent
 
 
-def _power_of_two(code: Code, exponent: str) -> str:
+#: dtype -> the integers of the same size, the bias of its exponents, the bits behind the leading one
+_FORMATS = {"f32": ("i32", 127, 23), "f64": ("i64", 1023, 52)}
+
+
+def _power_of_two(code: Code, dtype: str, exponent: str) -> str:
     """2**exponent for an exponent of a normal number."""
-    biased = code.binary("add", "i32", exponent, code.constant("i32", 127))
-    return code.bits("i32", "f32", code.binary("shl", "i32", biased, code.constant("i32", 23)))
+    integer, bias, places = _FORMATS[dtype]
+    biased = code.binary("add", integer, exponent, code.constant(integer, bias))
+    return code.bits(integer, dtype, code.binary("shl", integer, biased, code.constant(integer, places)))
 
 
-def _scaled(code: Code, x: str, n: str, exponent: str) -> str:
+def _scaled(code: Code, dtype: str, x: str, n: str, exponent: str) -> str:
     """x * 2**n for x near 1, rounded once, also for results that overflow or are denormal.
 
+    `n` is a float, `exponent` the same as an integer.
+
     Processors take some 150 cycles where a product is denormal or vanishes, as most do in the softmax of a
-    masked row. The bits of a denormal number are those of the integer x * 2**(n + 149). As a float, this
+    masked row. The bits of a denormal float32 are those of the integer x * 2**(n + 149). As a float, this
     number is normal, and adding 2**23 rounds it and leaves the integer in the low bits.
     """
-    is_denormal = code.compare("fcmp olt", "f32", n, code.constant("f32", -126))  # never NaN
+    integer, bias, places = _FORMATS[dtype]
+    above = bias + places - 1  # 2**-above is the smallest denormal number
+    is_denormal = code.compare("fcmp olt", dtype, n, code.constant(dtype, 1 - bias))  # never NaN
+    raised_n = code.binary("fadd", dtype, n, code.constant(dtype, above))
+    raised_exponent = code.binary("add", integer, exponent, code.constant(integer, above))
     raised = _times_power(
         code,
+        dtype,
         x,
-        code.select(is_denormal, "f32", code.binary("fadd", "f32", n, code.constant("f32", 149)), n),
-        code.select(
-            is_denormal, "i32", code.binary("add", "i32", exponent, code.constant("i32", 149)), exponent
-        ),
+        code.select(is_denormal, dtype, raised_n, n),
+        code.select(is_denormal, integer, raised_exponent, exponent),
     )
-    rounded = code.bits("f32", "i32", code.binary("fadd", "f32", raised, code.constant("f32", 2.0**23)))
-    denormal = code.binary("sub", "i32", rounded, code.constant("i32", 0x4B000000))
-    return code.select(is_denormal, "f32", code.bits("i32", "f32", denormal), raised)
+    integral = code.binary("fadd", dtype, raised, code.constant(dtype, 2.0**places))
+    bits_of_rounding = code.constant(integer, (bias + places) << places)
+    denormal = code.binary("sub", integer, code.bits(dtype, integer, integral), bits_of_rounding)
+    return code.select(is_denormal, dtype, code.bits(integer, dtype, denormal), raised)
 
 
-def _times_power(code: Code, x: str, n: str, exponent: str) -> str:
-    """x * 2**n for a result that is no denormal number; n as a float and as an integer."""
-    if code.target.avx512 and code.lanes == 16:
-        name, kind = "@llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>"
-        code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i16, i32)")
+def _times_power(code: Code, dtype: str, x: str, n: str, exponent: str) -> str:
+    """x * 2**n for a result that is no denormal number."""
+    if code.target.avx512 and code.lanes * SIZES[dtype] == 64:
+        name = f"@llvm.x86.avx512.mask.scalef.{'ps' if dtype == 'f32' else 'pd'}.512"
+        kind, mask = code.type(dtype), f"i{code.lanes}"
+        code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, {mask}, i32)")
         return code.define(
-            f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i16 -1, i32 4)"
+            f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, {mask} -1, i32 4)"
         )
-    half = code.binary("ashr", "i32", exponent, code.constant("i32", 1))
-    other = code.binary("sub", "i32", exponent, half)
-    return code.binary(
-        "fmul", "f32", code.binary("fmul", "f32", x, _power_of_two(code, half)), _power_of_two(code, other)
-    )
+    integer = _FORMATS[dtype][0]
+    half = code.binary("ashr", integer, exponent, code.constant(integer, 1))
+    for part in (half, code.binary("sub", integer, exponent, half)):
+        x = code.binary("fmul", dtype, x, _power_of_two(code, dtype, part))
+    return x
 
 
 @inline_f32("exp")
 def exp_f32(code: Code, x: str) -> str:
     first, n, exponent = _exp_parts(code, _limited(code, x, -104, 89))
-    return _scaled(code, first, n, exponent)
+    return _scaled(code, "f32", first, n, exponent)
 
 
 def exp_f64(code: Code, x: str) -> str:
@@ -177,29 +190,7 @@ def exp_f64(code: Code, x: str) -> str:
     )
     bits = code.bits("f64", "i64", shifted)
     exponent = code.binary("sub", "i64", bits, code.constant("i64", _ROUNDING_BITS_F64))
-    # Denormal numbers as in `_scaled`.
-    is_denormal = code.compare("fcmp olt", "f64", n, number(-1022))
-    n = code.select(is_denormal, "f64", code.binary("fadd", "f64", n, number(1074)), n)
-    above = code.binary("add", "i64", exponent, code.constant("i64", 1074))
-    raised = _times_power_f64(code, first, n, code.select(is_denormal, "i64", above, exponent))
-    rounded = code.bits("f64", "i64", code.binary("fadd", "f64", raised, number(2.0**52)))
-    denormal = code.binary("sub", "i64", rounded, code.constant("i64", 0x4330000000000000))
-    return code.select(is_denormal, "f64", code.bits("i64", "f64", denormal), raised)
-
-
-def _times_power_f64(code: Code, x: str, n: str, exponent: str) -> str:
-    if code.target.avx512 and code.lanes == 8:
-        name, kind = "@llvm.x86.avx512.mask.scalef.pd.512", "<8 x double>"
-        code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i8, i32)")
-        return code.define(
-            f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i8 -1, i32 4)"
-        )
-    half = code.binary("ashr", "i64", exponent, code.constant("i64", 1))
-    for part in (half, code.binary("sub", "i64", exponent, half)):
-        biased = code.binary("add", "i64", part, code.constant("i64", 1023))
-        power = code.bits("i64", "f64", code.binary("shl", "i64", biased, code.constant("i64", 52)))
-        x = code.binary("fmul", "f64", x, power)
-    return x
+    return _scaled(code, "f64", first, n, exponent)
 
 
 @emits("exp")
@@ -212,17 +203,17 @@ def _exp(code: Code, dtype: str, x: str) -> str:
 @inline_f32("exp2")
 def _exp2_f32(code: Code, x: str) -> str:
     x = _limited(code, x, -151, 129)
-    n, exponent = _rounded(code, x, 1)
+    n, exponent = rounded(code, x, 1)
     r = code.binary("fsub", "f32", x, n)
     first = code.multiply_add("f32", code.polynomial("f32", polynomials.EXP2, r), r, code.constant("f32", 1))
-    return _scaled(code, first, n, exponent)
+    return _scaled(code, "f32", first, n, exponent)
 
 
 @inline_f32("expm1")
 def _expm1_f32(code: Code, x: str) -> str:
     """(exp(r) - 1) * 2**n + (2**n - 1) of halves: 2**n itself may overflow where the result does not."""
     rest, _, exponent = _expm1_parts(code, _limited(code, x, -20, 89))
-    half = _power_of_two(code, code.binary("sub", "i32", exponent, code.constant("i32", 1)))
+    half = _power_of_two(code, "f32", code.binary("sub", "i32", exponent, code.constant("i32", 1)))
     below = code.binary("fsub", "f32", half, code.constant("f32", 0.5))
     halved = code.multiply_add("f32", rest, half, below)
     return code.intrinsic("copysign", "f32", code.binary("fadd", "f32", halved, halved), x)
@@ -241,7 +232,7 @@ def _tanh_f32(code: Code, x: str) -> str:
     magnitude = code.intrinsic("fabs", "f32", x)
     limited = _limited(code, magnitude, None, 10)
     first, _, exponent = _exp_parts(code, code.binary("fadd", "f32", limited, limited))
-    e = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
+    e = code.binary("fmul", "f32", first, _power_of_two(code, "f32", exponent))
     one = code.constant("f32", 1)
     quotient = code.binary("fdiv", "f32", code.constant("f32", 2), code.binary("fadd", "f32", e, one))
     far = code.binary("fsub", "f32", one, quotient)
@@ -259,7 +250,7 @@ def _erf_f32(code: Code, x: str) -> str:
     limited = _limited(code, magnitude, None, 4)
     logarithm = code.binary("fmul", "f32", code.polynomial("f32", polynomials.ERF_FAR, limited), limited)
     first, _, exponent = _exp_parts(code, logarithm)
-    complement = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
+    complement = code.binary("fmul", "f32", first, _power_of_two(code, "f32", exponent))
     far = code.intrinsic(
         "copysign", "f32", code.binary("fsub", "f32", code.constant("f32", 1), complement), x
     )
@@ -283,10 +274,10 @@ def _normal_cdf(code: Code, dtype: str, x: str) -> str:
     z = code.intrinsic("fabs", "f32", z)
     quotient = code.polynomial("f32", polynomials.ERFC_LOG2, _limited(code, z, None, 4.2))
     logarithm = _limited(code, code.binary("fmul", "f32", z, quotient), -151, None)
-    n, exponent = _rounded(code, logarithm, 1)
+    n, exponent = rounded(code, logarithm, 1)
     power = code.polynomial("f32", polynomials.EXP2_SHORT, code.binary("fsub", "f32", logarithm, n))
     n = code.binary("fsub", "f32", n, code.constant("f32", 1))  # half of it
-    tail = _scaled(code, power, n, code.binary("sub", "i32", exponent, code.constant("i32", 1)))
+    tail = _scaled(code, "f32", power, n, code.binary("sub", "i32", exponent, code.constant("i32", 1)))
     is_left = code.compare("fcmp olt", "f32", x, code.constant("f32", 0))
     return code.select(is_left, "f32", tail, code.binary("fsub", "f32", code.constant("f32", 1), tail))
 
@@ -314,7 +305,7 @@ def _log1p_f32(code: Code, x: str) -> str:
     one = code.constant("f32", 1)
     u = code.binary("fadd", "f32", x, one)
     f_of_u, exponent = _log_parts(code, u)
-    scale = _power_of_two(code, code.binary("sub", "i32", code.constant("i32", 0), exponent))
+    scale = _power_of_two(code, "f32", code.binary("sub", "i32", code.constant("i32", 0), exponent))
     f_of_x = code.multiply_add("f32", x, scale, code.binary("fsub", "f32", scale, one))
     # A large x loses nothing in u, and 2**-e may not be a normal number.
     is_far = code.compare("fcmp ogt", "f32", x, code.constant("f32", 2.0**32))

@@ -1,4 +1,4 @@
-"""Coefficients of the functions in `codegen/llvm/math.py`.
+"""Coefficients of the functions in `codegen/llvm/math.py` and `codegen/llvm/sines.py`.
 
 In:  nothing: scripts/fit_polynomials.py prints this file, do not edit it.
 Out: tuples. Each coefficient is a float32 unless the name says otherwise; that of the highest power comes

@@ -21,21 +21,20 @@ from codegen.llvm import polynomials
 from codegen.llvm.arithmetic import EMITTERS, Emitter
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.library import call_library, call_vector, sleef_function
+from codegen.llvm.math import rounded
 from codegen.llvm.target import Target
 from codegen.llvm.types import register_type
 from codegen.llvm.values import Code
 
 HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)  # each a float32
 FAR = 2.0**15  # the quotient has at most 15 bits
-_ROUNDING = 12582912.0  # 1.5 * 2**23: adding it rounds to an integer, which is then in the low bits
 
 
 def _near(code: Code, name: str, x: str) -> str:
     def number(value: float) -> str:
         return code.constant("f32", value)
 
-    shifted = code.fma("f32", x, number(2 / math.pi), number(_ROUNDING))
-    quarters = code.binary("fsub", "f32", shifted, number(_ROUNDING))
+    quarters, n = rounded(code, x, 2 / math.pi)
     r = x
     for part in HALF_PI:
         r = code.fma("f32", quarters, number(-part), r)
@@ -44,21 +43,17 @@ def _near(code: Code, name: str, x: str) -> str:
     sine = code.fma("f32", cubic, r, r)
     rest = code.fma("f32", code.polynomial("f32", polynomials.COS, square), square, number(-0.5))
     cosine = code.fma("f32", rest, square, number(1))
-    n = code.bits("f32", "i32", shifted)  # in the low bits; those above say how it was rounded
     if name == "cos":
         n = code.binary("add", "i32", n, code.constant("i32", 1))
     bit = code.binary("and", "i32", n, code.constant("i32", 1))
     is_even = code.compare("icmp eq", "i32", bit, code.constant("i32", 0))
-    sign = code.binary("and", "i32", code.binary("shl", "i32", n, code.constant("i32", 30)), _sign_bit(code))
+    low = code.binary("shl", "i32", n, code.constant("i32", 30))
+    sign = code.binary("and", "i32", low, code.constant("i32", -(1 << 31)))
     size = code.bits("f32", "i32", code.select(is_even, "f32", sine, cosine))
     result = code.bits("i32", "f32", code.binary("xor", "i32", size, sign))
     if name == "cos":
         return result
     return code.select(code.compare("fcmp oeq", "f32", x, number(0)), "f32", x, result)  # -0.0 stays
-
-
-def _sign_bit(code: Code) -> str:
-    return code.constant("i32", -(1 << 31))
 
 
 def _definition(target: Target, name: str, symbol: str) -> tuple[dict[str, str], str]:
@@ -89,8 +84,9 @@ def _emitter(name: str) -> Emitter:
         if dtype != "f32" or code.target.sleef is None or not code.target.fma:
             return call_library(code, name, dtype, x)
         symbol = f"{name}_f32_{code.target.lanes(dtype)}"
-        declarations, definition = _definition(code.target, name, symbol)
-        code.function.declarations.update({**declarations, f"@{symbol}": definition})
+        if f"@{symbol}" not in code.function.declarations:
+            declarations, definition = _definition(code.target, name, symbol)
+            code.function.declarations.update({**declarations, f"@{symbol}": definition})
         return call_vector(code, symbol, dtype, x)
 
     return emit

@@ -39,8 +39,7 @@ static void add_to_first(const Layer *layer, const Tile *tile, char *of_first)
     layer->cells->add(&(AddProducts){.width = layer->width, .to = of_first}, tile);
 }
 
-/* --- LSTM ------------------------------------------------------------------------------------------------
- */
+/* --- LSTM ---------------------------------------------------------------------------------------------- */
 
 static const char *lstm_left(const Steps *steps, long long turn)
 {
@@ -115,8 +114,7 @@ static int lstm_steps_back(const Layer *layer, char *const *matrices)
                               .matrices = matrices});
 }
 
-/* --- GRU -------------------------------------------------------------------------------------------------
- */
+/* --- GRU ----------------------------------------------------------------------------------------------- */
 
 static const char *gru_left(const Steps *steps, long long turn)
 {
@@ -188,8 +186,7 @@ static int gru_steps_back(const Layer *layer, char *const *matrices)
                               .matrices = matrices});
 }
 
-/* --- RNN -------------------------------------------------------------------------------------------------
- */
+/* --- RNN ----------------------------------------------------------------------------------------------- */
 
 static const char *rnn_left(const Steps *steps, long long turn)
 {

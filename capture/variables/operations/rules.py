@@ -99,10 +99,6 @@ def _operator_is_not(tx: Interpreter, left: Variable, right: Variable) -> Variab
 
 
 @rule(operator.not_)
-def _operator_not(tx: Interpreter, value: Variable) -> Variable:
-    return opposite(tx, value)
-
-
 def opposite(tx: Interpreter, value: Variable) -> Variable:
     """`not value`"""
     read = tensor_reads.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else value

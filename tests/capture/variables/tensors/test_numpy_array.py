@@ -190,7 +190,7 @@ def test_numbers_have_memory_of_their_own(backend: str, dtype: str, function: An
 
 INDEXED = {
     "a row": lambda a, i: a[i] * 2,
-    "a view": lambda a, i: np.add(a[i], 1, out=None) + a[i],
+    "a view": lambda a, i: a[i][1:] + a[i][:-1],
     "neighbours": lambda a, i: a[i + 1] - a[i],
     "as a tensor": lambda a, i: torch.from_numpy(a[i]).sum(),
 }

@@ -36,9 +36,9 @@ loop5:
   %t34 = fadd <4 x float> %t33, splat (float 0x3FF0000000000000)
   %t35 = fcmp olt <4 x float> %t16, splat (float 0xC05F800000000000)
   %t36 = fadd <4 x float> %t16, splat (float 0x4062A00000000000)
-  %t37 = select <4 x i1> %t35, <4 x float> %t36, <4 x float> %t16
-  %t38 = add <4 x i32> %t18, splat (i32 149)
-  %t39 = select <4 x i1> %t35, <4 x i32> %t38, <4 x i32> %t18
+  %t37 = add <4 x i32> %t18, splat (i32 149)
+  %t38 = select <4 x i1> %t35, <4 x float> %t36, <4 x float> %t16
+  %t39 = select <4 x i1> %t35, <4 x i32> %t37, <4 x i32> %t18
   %t40 = ashr <4 x i32> %t39, splat (i32 1)
   %t41 = sub <4 x i32> %t39, %t40
   %t42 = add <4 x i32> %t40, splat (i32 127)

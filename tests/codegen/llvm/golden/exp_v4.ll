@@ -26,10 +26,10 @@ entry:
   %t22 = fadd <16 x float> %t21, splat (float 0x3FF0000000000000)
   %t23 = fcmp olt <16 x float> %t11, splat (float 0xC05F800000000000)
   %t24 = fadd <16 x float> %t11, splat (float 0x4062A00000000000)
-  %t25 = select <16 x i1> %t23, <16 x float> %t24, <16 x float> %t11
-  %t26 = add <16 x i32> %t13, splat (i32 149)
-  %t27 = select <16 x i1> %t23, <16 x i32> %t26, <16 x i32> %t13
-  %t28 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %t22, <16 x float> %t25, <16 x float> zeroinitializer, i16 -1, i32 4)
+  %t25 = add <16 x i32> %t13, splat (i32 149)
+  %t26 = select <16 x i1> %t23, <16 x float> %t24, <16 x float> %t11
+  %t27 = select <16 x i1> %t23, <16 x i32> %t25, <16 x i32> %t13
+  %t28 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %t22, <16 x float> %t26, <16 x float> zeroinitializer, i16 -1, i32 4)
   %t29 = fadd <16 x float> %t28, splat (float 0x4160000000000000)
   %t30 = bitcast <16 x float> %t29 to <16 x i32>
   %t31 = sub <16 x i32> %t30, splat (i32 1258291200)

@@ -33,9 +33,9 @@ loop5:
   %t29 = fadd <8 x float> %t28, splat (float 0x3FF0000000000000)
   %t30 = fcmp olt <8 x float> %t18, splat (float 0xC05F800000000000)
   %t31 = fadd <8 x float> %t18, splat (float 0x4062A00000000000)
-  %t32 = select <8 x i1> %t30, <8 x float> %t31, <8 x float> %t18
-  %t33 = add <8 x i32> %t20, splat (i32 149)
-  %t34 = select <8 x i1> %t30, <8 x i32> %t33, <8 x i32> %t20
+  %t32 = add <8 x i32> %t20, splat (i32 149)
+  %t33 = select <8 x i1> %t30, <8 x float> %t31, <8 x float> %t18
+  %t34 = select <8 x i1> %t30, <8 x i32> %t32, <8 x i32> %t20
   %t35 = ashr <8 x i32> %t34, splat (i32 1)
   %t36 = sub <8 x i32> %t34, %t35
   %t37 = add <8 x i32> %t35, splat (i32 127)
@@ -70,9 +70,9 @@ loop5:
   %t66 = fadd <8 x float> %t65, splat (float 0x3FF0000000000000)
   %t67 = fcmp olt <8 x float> %t55, splat (float 0xC05F800000000000)
   %t68 = fadd <8 x float> %t55, splat (float 0x4062A00000000000)
-  %t69 = select <8 x i1> %t67, <8 x float> %t68, <8 x float> %t55
-  %t70 = add <8 x i32> %t57, splat (i32 149)
-  %t71 = select <8 x i1> %t67, <8 x i32> %t70, <8 x i32> %t57
+  %t69 = add <8 x i32> %t57, splat (i32 149)
+  %t70 = select <8 x i1> %t67, <8 x float> %t68, <8 x float> %t55
+  %t71 = select <8 x i1> %t67, <8 x i32> %t69, <8 x i32> %t57
   %t72 = ashr <8 x i32> %t71, splat (i32 1)
   %t73 = sub <8 x i32> %t71, %t72
   %t74 = add <8 x i32> %t72, splat (i32 127)

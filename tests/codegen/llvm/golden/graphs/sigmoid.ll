@@ -34,9 +34,9 @@ loop5:
   %t30 = fadd <8 x float> %t29, splat (float 0x3FF0000000000000)
   %t31 = fcmp olt <8 x float> %t19, splat (float 0xC05F800000000000)
   %t32 = fadd <8 x float> %t19, splat (float 0x4062A00000000000)
-  %t33 = select <8 x i1> %t31, <8 x float> %t32, <8 x float> %t19
-  %t34 = add <8 x i32> %t21, splat (i32 149)
-  %t35 = select <8 x i1> %t31, <8 x i32> %t34, <8 x i32> %t21
+  %t33 = add <8 x i32> %t21, splat (i32 149)
+  %t34 = select <8 x i1> %t31, <8 x float> %t32, <8 x float> %t19
+  %t35 = select <8 x i1> %t31, <8 x i32> %t33, <8 x i32> %t21
   %t36 = ashr <8 x i32> %t35, splat (i32 1)
   %t37 = sub <8 x i32> %t35, %t36
   %t38 = add <8 x i32> %t36, splat (i32 127)
@@ -74,9 +74,9 @@ loop5:
   %t70 = fadd <8 x float> %t69, splat (float 0x3FF0000000000000)
   %t71 = fcmp olt <8 x float> %t59, splat (float 0xC05F800000000000)
   %t72 = fadd <8 x float> %t59, splat (float 0x4062A00000000000)
-  %t73 = select <8 x i1> %t71, <8 x float> %t72, <8 x float> %t59
-  %t74 = add <8 x i32> %t61, splat (i32 149)
-  %t75 = select <8 x i1> %t71, <8 x i32> %t74, <8 x i32> %t61
+  %t73 = add <8 x i32> %t61, splat (i32 149)
+  %t74 = select <8 x i1> %t71, <8 x float> %t72, <8 x float> %t59
+  %t75 = select <8 x i1> %t71, <8 x i32> %t73, <8 x i32> %t61
   %t76 = ashr <8 x i32> %t75, splat (i32 1)
   %t77 = sub <8 x i32> %t75, %t76
   %t78 = add <8 x i32> %t76, splat (i32 127)
