@@ -8,8 +8,15 @@ import random
 from benchmarks.programs.__main__ import Result, Run
 
 
-def run_of(steps: list[float]) -> Run:
-    return Run({"times": list(itertools.accumulate(steps, initial=0.0)), "losses": [], "trained": []})
+def run_of(steps: list[float], inner_turns: list[int] | None = None) -> Run:
+    return Run(
+        {
+            "times": list(itertools.accumulate(steps, initial=0.0)),
+            "inner_turns": inner_turns or [1] * len(steps),
+            "losses": [],
+            "trained": [],
+        }
+    )
 
 
 def steps_in_turns(short: float, long: float, seed: int) -> list[float]:
@@ -29,3 +36,9 @@ def test_short_and_long_steps_in_turns() -> None:
 
 def test_equal_steps_with_a_slow_begin() -> None:
     assert run_of([9.0] * 50 + [1.0] * 70 + [30.0] * 10).settled == 1.0
+
+
+def test_steps_with_other_numbers_of_turns_are_compared_turn_by_turn() -> None:
+    few, many = run_of([2.0] * 40, [2] * 40), run_of([3.0] * 40, [6] * 40)
+    many.turns = few.turns
+    assert Result("episodes", few, many, "").ratio == 0.5

@@ -7,11 +7,13 @@ Out: the table, and medians and worst quarters over all programs.
 Times are processor seconds of one thread. An eager and a captured run take turns, step by step, on the same
 core; then again: the second captured run finds the store that the first one has filled. The settled step is
 the mean of the middle half of the steps in the second half of the run. (Where every other step is a long one,
-a median would be the longest short one or the shortest long one.) The noise is half of the difference between
-the ratios of odd and even steps, of the noisier pair. The warm-up is what the captured run spent more than
-its settled steps, compared with the same of the eager run; it includes everything before the first step, but
-for the modules that torch loads with the first optimizer. Break-even is the step at which the two runs have
-spent the same. The first step includes the setup of the program, as the eager one does that is taken off.
+a median would be the longest short one or the shortest long one.) Where results decide how many turns a loop
+has (an episode, the evaluations of a step of LBFGS), a rounding changes their number, so steps are compared
+turn by turn. The noise is half of the difference between the ratios of odd and even steps, of the noisier
+pair. The warm-up is what the captured run spent more than its settled steps, compared with the same of the
+eager run; it includes everything before the first step, but for the modules that torch loads with the first
+optimizer. Break-even is the step at which the two runs have spent the same. The first step includes the
+setup of the program, as the eager one does that is taken off.
 
 Where results differ, another eager run shows whether that means anything: in each step it goes one rounding
 apart. Where two eager runs have parted, the results of a captured one are not compared.
@@ -29,7 +31,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.table import Table
@@ -56,11 +58,16 @@ class Run:
     """A run of one program: processor times at the start and behind each step, and what it gave."""
 
     found: dict[str, Any]
+    turns: float = field(init=False)  # in a mean step
+
+    def __post_init__(self) -> None:
+        self.turns = statistics.fmean(self.found["inner_turns"])
 
     @property
     def steps(self) -> list[float]:
-        times = self.found["times"]
-        return [after - before for before, after in itertools.pairwise(times)]
+        """Their times, as if each had `turns` turns."""
+        pairs = zip(itertools.pairwise(self.found["times"]), self.found["inner_turns"])
+        return [(after - before) / own * self.turns for (before, after), own in pairs]
 
     @property
     def results(self) -> list[float]:
@@ -164,6 +171,8 @@ def measure(name: str, steps: int) -> tuple[Result, Result]:
     with tempfile.TemporaryDirectory() as store:
         nudged = functools.cache(lambda: run(name, ["nudged"], steps, store)[0])
         pairs = [run(name, ["eager", "enable"], steps, store) for _ in range(2)]
+        for eager, captured in pairs:
+            captured.turns = eager.turns
         cold, warm = (
             Result(name, eager, captured, differs(captured, eager, nudged)) for eager, captured in pairs
         )

@@ -3,8 +3,8 @@
 In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged or enable. A nudged
      run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are the pipes
      of `turns.py`.
-Out: a line of JSON: the processor time at the start and behind each step, the losses, a sum of what was
-     trained, capture's counters.
+Out: a line of JSON: the processor time at the start and behind each step, the turns in each step, the losses,
+     a sum of what was trained, capture's counters.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ class Ticks:
         self.turns = turns
         turns.next()
         self.times = [time.process_time()]
+        self.inner_turns: list[int] = []
         self.losses: list[float] = []
         self.recompiles: list[int] = []
 
-    def __call__(self, loss: Any) -> None:
+    def __call__(self, loss: Any, inner_turns: int = 1) -> None:
         self.losses.append(float(loss))
+        self.inner_turns.append(inner_turns)
         self.times.append(time.process_time())
         self.recompiles.append(counted("recompiles"))
         self.turns.next()
@@ -88,6 +90,7 @@ def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
         json.dumps(
             {
                 "times": ticks.times,
+                "inner_turns": ticks.inner_turns,
                 "losses": ticks.losses,
                 "trained": [float(tensor.detach().double().abs().sum()) for tensor in trained],
                 "recompiles_by_step": ticks.recompiles,

@@ -12,12 +12,15 @@ from typing import Any
 
 import torch
 
-Tick = Callable[[Any], None]
+Tick = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Program:
     """`run(tick, steps)` calls `tick(loss)` `steps` times, and returns the tensors that it has trained.
+
+    `tick(loss, n)`: the step had n turns of a loop that ends where the results say so. A rounding decides
+    then how long it is, so steps are compared by the time of a turn.
 
     optimizers: it makes some.
     """

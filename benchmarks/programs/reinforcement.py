@@ -97,7 +97,8 @@ def reinforce(tick, steps):
             if done:
                 break
         running_reward = 0.05 * episode_reward + 0.95 * running_reward
-        tick(finish_episode() * 0.0)
+        turns = len(policy.rewards)
+        tick(finish_episode() * 0.0, turns)
     return []
 
 
@@ -141,9 +142,10 @@ def actor_critic(tick, steps):
         loss = torch.stack(policy_losses).sum() + torch.stack(value_losses).sum()
         loss.backward()
         optimizer.step()
+        turns = len(model.rewards)
         model.rewards.clear()
         model.saved_actions.clear()
-        tick(loss.item() * 0.0)
+        tick(loss.item() * 0.0, turns)
     return []
 
 

@@ -46,9 +46,12 @@ def time_series(tick, steps):
     seq = Sequence().double()
     criterion = nn.MSELoss()
     optimizer = torch.optim.LBFGS(seq.parameters(), lr=0.5)
+    evaluations = [0]
     for _ in range(steps):
+        evaluations[0] = 0
 
         def closure():
+            evaluations[0] += 1
             optimizer.zero_grad()
             loss = criterion(seq(values), target)
             loss.backward()
@@ -57,7 +60,7 @@ def time_series(tick, steps):
         loss = optimizer.step(closure)
         with torch.no_grad():
             seq(data[:3, :-1], future=10)
-        tick(loss.item())
+        tick(loss.item(), evaluations[0])
     return seq.parameters()
 
 

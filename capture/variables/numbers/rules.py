@@ -21,7 +21,8 @@ from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operators import binary_operator, user_operator
-from capture.variables.tensors.numpy_array import NumpyVariable, operation
+from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.tensors.numpy_operations import operation
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.text.size_text import is_open, text_of
 from capture.variables.text.strings import format_value, text_shown, to_repr

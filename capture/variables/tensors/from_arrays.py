@@ -14,7 +14,7 @@ import torch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.sequence import holds_symbols
 from capture.variables.core.rules import CALLS, rule
-from capture.variables.tensors import numpy_array
+from capture.variables.tensors import numpy_inputs
 from capture.variables.tensors.numpy_array import NumpyVariable
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def _from_numpy(tx: Interpreter, array: Variable) -> Variable:
     if not isinstance(array, NumpyVariable) or not isinstance(array.example, np.ndarray):
         raise GraphBreak("unsupported_torch_function", name="from_numpy")
-    return numpy_array.to_tensor(tx, array)
+    return numpy_inputs.to_tensor(tx, array)
 
 
 def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
@@ -39,7 +39,7 @@ def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
         if isinstance(data, NumpyVariable):
             if args or not set(kwargs) <= {"dtype", "device"}:
                 raise GraphBreak("not_a_graph_argument", value=data)
-            data = numpy_array.to_tensor(tx, data)
+            data = numpy_inputs.to_tensor(tx, data)
             if copies:
                 data = tx.output.call_function(tx, torch.clone, [data], {})
             return tx.output.call_method(tx, "to", [data], kwargs) if kwargs else data

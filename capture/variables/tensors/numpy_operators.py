@@ -18,7 +18,8 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.graph_float import GraphFloatVariable
-from capture.variables.tensors.numpy_array import NumpyVariable, operation, with_floats
+from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.tensors.numpy_operations import operation, with_floats
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from capture.variables.core.constant import fold
 from capture.variables.core.rules import CALLS, lookup
 from capture.variables.core.wrap import WRAPPERS, guard_identity
 from capture.variables.objects.wrap import wrap_object
-from capture.variables.tensors import numpy_array, numpy_operators
+from capture.variables.tensors import numpy_inputs, numpy_operations, numpy_operators
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
     def call(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         given = list(args)
         if path in FROM_TENSOR and given and isinstance(given[0], TensorVariable):
-            given[0] = numpy_array.from_tensor(tx, given[0])
+            given[0] = numpy_inputs.from_tensor(tx, given[0])
         nested = given[0] if path in FROM_TENSOR and given else None
         plain = len(given) == 1 and set(kwargs) <= {"dtype"}
-        if plain and isinstance(nested, SequenceVariable) and numpy_array.is_among(nested.items):
-            made = numpy_array.array_of_arrays(tx, nested)
+        if plain and isinstance(nested, SequenceVariable) and numpy_operations.is_among(nested.items):
+            made = numpy_operations.array_of_arrays(tx, nested)
             return made.call_method(tx, "astype", [*kwargs.values()], {}) if kwargs else made
         if path == "power":
             return numpy_operators.operator_on_arrays(tx, "**", pow, given)
-        if path in CREATION or numpy_array.is_among([*given, *kwargs.values()]):
-            return numpy_array.operation(tx, "function", path, given, kwargs)
+        if path in CREATION or numpy_operations.is_among([*given, *kwargs.values()]):
+            return numpy_operations.operation(tx, "function", path, given, kwargs)
         if all(a.is_constant() for a in [*given, *kwargs.values()]):
             return fold(function, given, kwargs)
         raise GraphBreak("builtin", name=f"numpy.{path}", value=describe_all(given))
@@ -77,8 +77,8 @@ def wrap_numpy_function(output: Output, value: Any, source: Source | None) -> Va
     return BuiltinVariable(value, source)
 
 
-WRAPPERS[np.ndarray] = numpy_array.wrap_array
+WRAPPERS[np.ndarray] = numpy_inputs.wrap_array
 for _class in NUMBERS:
-    WRAPPERS[_class] = numpy_array.wrap_number
+    WRAPPERS[_class] = numpy_inputs.wrap_number
 WRAPPERS[np.ufunc] = wrap_numpy_function
 WRAPPERS[type(np.mean)] = wrap_numpy_function

@@ -1,0 +1,287 @@
+"""Operations on NumPy's arrays and numbers, as nodes of the graph.
+
+In:  an operation by its kind and name, as `capture.graph.numpy_functions` lists them, and its operands.
+Out: a node on their tensors, and the array or number that comes of it.
+
+Translation runs each operation twice: on fake tensors, and by NumPy itself on a stand-in of the same dtype
+and layout. The second run says whether the result is an array or a number, which dtype it has, and with what
+it shares its memory. The graph breaks where the two runs differ (`numpy_agreement`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from capture.graph import numpy_functions
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.base import NotConstant, Variable, realize
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.symbolic import NumpySymbol, SymbolicVariable
+from capture.variables.tensors import numpy_agreement, numpy_array
+from capture.variables.tensors.tensor import TensorVariable
+from guards.values import NUMPY_NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capture.variables.core.protocols import Interpreter
+    from capture.variables.tensors.numpy_array import NumpyVariable
+
+
+def is_among(values: Any) -> bool:
+    """Whether one of the values, or an item of a list or tuple among them, is an array."""
+    return any(
+        isinstance(v, numpy_array.NumpyVariable) or (isinstance(v, SequenceVariable) and is_among(v.items))
+        for v in values
+    )
+
+
+def array_of_arrays(tx: Interpreter, rows: SequenceVariable) -> Variable:
+    """`np.array([a, [b, 1.0], ...])`: stacked from the innermost lists on. NumPy's own run on the stand-ins
+    says whether this gives the same dtype and shape.
+    """
+    items: list[Variable] = [
+        array_of_arrays(tx, row) if isinstance(row, SequenceVariable) else row
+        for row in map(tx.output.objects.resolve, rows.items)
+    ]
+    made = operation(tx, "function", "stack", [TupleVariable(items)], {})
+    wanted = np.array(_example_of(rows))
+    if not isinstance(made, numpy_array.NumpyVariable) or (made.example.dtype, made.example.shape) != (
+        wanted.dtype,
+        wanted.shape,
+    ):
+        raise numpy_agreement.differs("array")
+    return made
+
+
+def operation(
+    tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """One node."""
+    if name in ON_NUMBERS and isinstance(args[0], numpy_array.NumpyVariable) and _is_number(args[0]):
+        name = ON_NUMBERS[name]
+    args = [_as_array(value) if isinstance(value, NumpySymbol) else value for value in args]
+    args = with_floats(tx, name, args)
+    operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, numpy_array.NumpyVariable)]
+    if any(v.example.dtype == np.float16 for v in operands):
+        raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
+    _check_complex(name, args, operands)
+    if name == "dot" and not all(isinstance(a, numpy_array.NumpyVariable) and a.example.ndim for a in args):
+        raise numpy_agreement.differs(name)
+    example = _run_numpy(tx, kind, name, args, kwargs)
+    result = tx.output.call_function(
+        tx,
+        numpy_functions.graph_function(kind, name),
+        [_in_graph(tx, a) for a in args],
+        {k: _in_graph(tx, v) for k, v in kwargs.items()},
+    )
+    made = _as_arrays(tx, name, result, example, operands)
+    if isinstance(example, np.generic) and isinstance(made, numpy_array.NumpyVariable):
+        _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
+    return made
+
+
+#: operators in place: what they do to a number, which does not change
+ON_NUMBERS = {
+    f"i{name.removesuffix('_')}": name
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+    + ("and_", "or_", "xor", "lshift", "rshift")
+}
+
+
+def _is_number(value: NumpyVariable) -> bool:
+    return isinstance(value.example, np.generic)
+
+
+def row(tx: Interpreter, array: NumpyVariable, index: SymbolicVariable) -> Variable:
+    """`array[index]`, a view. (`[]` would fix the index.)"""
+    result = tx.output.call_method(tx, "select", [array.tensor, ConstantVariable(0), index], {})
+    return _as_arrays(tx, "getitem", result, array.example[index.value.node.hint], [array])
+
+
+def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:
+    """Breaks where torch gives complex numbers other parts that are no numbers: `0j ** 0.0`, `1j + inf`."""
+    kinds = [v.example.dtype for v in operands if v.example.dtype.kind == "c"]
+    if not kinds:
+        return
+    known = [v.as_constant() for v in args if isinstance(v, (ConstantVariable, SymbolicVariable))]
+    floats = [value for value in known if isinstance(value, float)]
+    with np.errstate(over="ignore"):
+        if "pow" in name or not all(np.isfinite(kind.type(value)) for value in floats for kind in kinds):
+            raise numpy_agreement.differs(name)
+
+
+def _as_array(number: NumpySymbol) -> Variable:
+    """A number that changes from call to call, beside an array."""
+    if number.python_type() is not np.float64:
+        return number
+    node = number.symbols.tensor_of(number.as_node())
+    tensor = TensorVariable(node, node.meta["example_value"])
+    return numpy_array.NumpyVariable(tensor, np.float64(number.value.node.hint))
+
+
+#: operations of two numbers that take a Python float for a number of the array's precision
+TAKE_FLOATS = frozenset(
+    [f"{prefix}{name}" for name in ("add", "sub", "mul", "truediv") for prefix in ("", "i")]
+    + ["lt", "le", "gt", "ge", "eq", "ne"]
+    + ["subtract", "multiply", "divide", "true_divide"]
+)
+
+
+def with_floats(tx: Interpreter, name: str, operands: list[Variable]) -> list[Variable]:
+    """The operands, with a Python float that changes from call to call as the number that NumPy makes of it.
+
+    Beside complex numbers, where infinite ones have parts that are no numbers, it stays a constant.
+    """
+    operands = [realize(value) for value in operands]
+    if name not in TAKE_FLOATS or len(operands) != 2:
+        return operands
+    arrays = [value for value in operands if isinstance(value, numpy_array.NumpyVariable)]
+    numbers = [value for value in operands if isinstance(value, SymbolicVariable)]
+    if len(arrays) != 1 or len(numbers) != 1:
+        return operands
+    (number,) = numbers
+    kind = arrays[0].example.dtype
+    if number.python_type() is not float or number.is_unbacked or kind.kind == "c":
+        return operands
+    node = number.symbols.tensor_of(number.as_node())
+    tensor: Variable = TensorVariable(node, node.meta["example_value"])
+    example: np.generic = np.float64(number.value.node.hint)
+    if kind == np.float32:
+        tensor = tx.output.call_method(tx, "to", [tensor, ConstantVariable(torch.float32)], {})
+        with np.errstate(over="ignore"):
+            example = np.float32(example)
+    assert isinstance(tensor, TensorVariable)
+    made = numpy_array.NumpyVariable(tensor, example)
+    return [made if value is number else value for value in operands]
+
+
+def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
+    """NumPy's result for the present values of the numbers.
+
+    None if an argument is an array, or if NumPy raises.
+    """
+    if any(isinstance(v, SequenceVariable) for v in (*args, *kwargs.values())):
+        return None
+    values = [v.present if isinstance(v, numpy_array.NumpyVariable) else _example_of(v) for v in args]
+    keywords = {
+        k: v.present if isinstance(v, numpy_array.NumpyVariable) else _example_of(v)
+        for k, v in kwargs.items()
+    }
+    numbers = (v for v in (*args, *kwargs.values()) if isinstance(v, numpy_array.NumpyVariable))
+    if any(number.present is None for number in numbers):
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return numpy_functions.numpy_callable(kind, name)(*values, **keywords)
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+
+
+def _note_present(
+    tx: Interpreter, made: NumpyVariable, present: Any, operands: Sequence[NumpyVariable]
+) -> None:
+    if type(present) in NUMPY_NUMBERS:
+        made.present, made.output = present, tx.output
+        made.origins = {s: v for operand in operands for s, v in operand.origins.items()}
+
+
+def _flat(values: Any) -> list[Variable]:
+    flat: list[Variable] = []
+    for value in values:
+        flat += _flat(value.items) if isinstance(value, SequenceVariable) else [value]
+    return flat
+
+
+def _in_graph(tx: Interpreter, value: Variable) -> Variable:
+    """The argument in the form that the node takes."""
+    value = tx.output.objects.resolve(value)
+    if isinstance(value, numpy_array.NumpyVariable):
+        return value.tensor
+    if isinstance(value, SequenceVariable):
+        items = [_in_graph(tx, v) for v in value.items]
+        return TupleVariable(items) if isinstance(value, TupleVariable) else ListVariable(items)
+    if isinstance(value, TensorVariable):
+        raise GraphBreak("not_a_graph_argument", value=value)
+    constant = _constant(value)
+    if isinstance(constant, (type, np.dtype)):
+        return ConstantVariable(np.dtype(constant).name)
+    if isinstance(constant, np.generic):
+        return ConstantVariable(constant.item())
+    return value
+
+
+def _constant(value: Variable) -> Any:
+    """The value of a literal or of a class of NumPy numbers. NotImplemented for any other variable."""
+    try:
+        return value.real_value()
+    except NotConstant:
+        return NotImplemented
+
+
+def _example_of(value: Variable) -> Any:
+    if isinstance(value, numpy_array.NumpyVariable):
+        return value.example
+    if isinstance(value, SequenceVariable):
+        items = [_example_of(v) for v in value.items]
+        return tuple(items) if isinstance(value, TupleVariable) else items
+    found = _constant(value)
+    if found is not NotImplemented:
+        return found
+    return value.as_constant()
+
+
+def _run_numpy(
+    tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Any:
+    function = numpy_functions.numpy_callable(kind, name)
+    try:
+        examples = [_example_of(tx.output.objects.resolve(a)) for a in args]
+        keywords = {k: _example_of(tx.output.objects.resolve(v)) for k, v in kwargs.items()}
+    except NotConstant as error:
+        raise GraphBreak("not_a_graph_argument", value=error.args[0]) from None
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", category=DeprecationWarning)
+            warnings.simplefilter("ignore", category=RuntimeWarning)
+            return function(*examples, **keywords)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        raise GraphBreak("torch_op_failed", name=f"numpy's {name}", error=text) from None
+
+
+def _as_arrays(
+    tx: Interpreter, name: str, result: Variable, example: Any, operands: list[NumpyVariable]
+) -> Variable:
+    if isinstance(example, (tuple, list)) and isinstance(result, SequenceVariable):
+        if len(example) != len(result.items):
+            raise numpy_agreement.differs(name)
+        items = [_as_arrays(tx, name, r, e, operands) for r, e in zip(result.items, example)]
+        return ListVariable(items) if isinstance(example, list) else TupleVariable(items)
+    if not isinstance(result, TensorVariable):
+        if example is None and result.is_exactly(None):
+            return result
+        raise numpy_agreement.differs(name)
+    for operand in operands:
+        if example is operand.example:
+            return operand
+    if not numpy_agreement.is_like(result.fake, example):
+        raise numpy_agreement.differs(name)
+    shared = [numpy_agreement.shares(result, example, operand) for operand in operands]
+    if any(in_numpy and not in_graph for in_numpy, in_graph in shared):
+        raise numpy_agreement.differs(name)
+    is_new = not any(in_numpy for in_numpy, _ in shared)
+    if (any(in_graph for _, in_graph in shared) and is_new) or not numpy_agreement.same_strides(
+        result.fake, example
+    ):
+        if not is_new:
+            raise numpy_agreement.differs(name)
+        result = numpy_agreement.laid_out(tx, result, example)
+    return numpy_array.NumpyVariable(result, example)
