@@ -298,7 +298,7 @@ TENSOR_METHODS = {
     "capture.variables.numbers.tensor_reads": """
         narrow
     """,
-    "capture.variables.tensors.numpy_array": """
+    "capture.variables.tensors.numpy_inputs": """
         numpy
     """,
     "capture.variables.tensors.tensor_flag": """
