@@ -11,7 +11,7 @@ torch's meta kernels know the other layouts (channels-last), except for convolut
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -285,7 +285,7 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "multi_margin_loss", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "repeat",
     "flip", "roll", "scatter.src", "scatter.value", "scatter_add", "index_add", "sort", "topk",
     "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "scatter_.src", "scatter_.value",
-    "scatter_add_", "index_put_", "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor",
+    "scatter_add_", "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor",
     "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d", "upsample_bilinear2d",
     "pixel_unshuffle", "addbmm", "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d",
     "_adaptive_avg_pool3d", "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d",
@@ -303,9 +303,33 @@ def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("index_put")
 def index_put(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Zeros can't stand for a mask: the number of its true elements is known only when the graph runs."""
-    masks = any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
-    return like(args[0]) if masks else NotImplemented
+    return like(args[0]) if fits_masks(*args[:3]) else NotImplemented
+
+
+@shape_rule("index_put_")
+def index_put_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if fits_masks(*args[:3]) else NotImplemented
+
+
+def fits_masks(tensor: torch.Tensor, indices: Sequence[torch.Tensor | None], values: torch.Tensor) -> bool:
+    """Whether one index is a mask, the others are whole dims, and only the mask can refuse the values.
+
+    Zeros can't stand for a mask: the number of its true elements is known only when the graph runs.
+    """
+    masks = [(place, index) for place, index in enumerate(indices) if index is not None]
+    if len(masks) != 1 or masks[0][1].dtype is not torch.bool or values.dtype is not tensor.dtype:
+        return False
+    ((place, mask),) = masks
+    end = place + mask.dim()
+    if (
+        not mask.dim()
+        or len(indices) - 1 + mask.dim() > tensor.dim()
+        or mask.shape != tensor.shape[place:end]
+    ):
+        return False
+    written: list[int | None] = [*tensor.shape[:place], None, *tensor.shape[end:]]
+    sizes = zip(reversed(values.shape), reversed(written))
+    return values.dim() <= len(written) and all(wanted in (None, size) or size == 1 for size, wanted in sizes)
 
 
 @shape_rule("rrelu_with_noise")
