@@ -273,6 +273,9 @@ class Recorder(TorchDispatchMode):
     def record_view(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if not isinstance(args[0], torch.Tensor):  # autograd conjugates the number of `x * 1j`
+            with self:
+                args = (aten.scalar_tensor.default(args[0], dtype=torch.complex128), *args[1:])
         parent = self.find(args[0])
         if func in UNDOES_ITSELF:
             plain = self.undone(func, parent)

@@ -192,6 +192,26 @@ def test_batches_of_tangents() -> None:
         grad(fast(x), x, batch, is_grads_batched=True, create_graph=True)
 
 
+FACTORS: dict[str, Program] = {
+    "times": lambda z: z * (2 - 1j),
+    "number times": lambda z: 1j * z,
+    "divided": lambda z: z / (2 - 1j),
+    "number divided": lambda z: (2 - 1j) / z,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("name", FACTORS)
+def test_complex_numbers_as_factors(name: str, dtype: torch.dtype) -> None:
+    """Autograd conjugates the number itself."""
+    for shape in ((3,), ()):
+        z = torch.randn(shape, dtype=dtype, requires_grad=True)
+        fast = compiled(lambda z: FACTORS[name](z).exp().abs(), z)
+        expected = FACTORS[name](z).exp().abs()
+        torch.testing.assert_close(fast(z), expected)
+        torch.testing.assert_close(grad(fast(z).sum(), z), grad(expected.sum(), z))
+
+
 def test_functions_of_torch_autograd() -> None:
     x, v = torch.randn(3), torch.randn(3)
     program = lambda x: (x**3).sum()  # noqa: E731
