@@ -384,7 +384,10 @@ def test_printed_text_and_mutations_before_an_error():
 def test_entries_that_never_live_long_are_given_up():
     with (
         capture.config.patch(accumulated_recompile_limit=3),
-        pytest.warns(capture.CaptureWarning, match="apply .* captured 3 times, config.accumulated") as warned,
+        pytest.warns(
+            capture.CaptureWarning,
+            match="apply .* captured 3 times, config.accumulated.*entries. Raise the limit",
+        ) as warned,
         capture.enable("eager"),
     ):
         for k in range(6):  # each entry dies with the function that it guards
@@ -396,16 +399,24 @@ def apply(fn, x):
     return fn(x) * 1
 
 
-def test_past_the_recompile_limit_it_runs_eagerly_with_one_warning():
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        (str, r"Keep it constant, or raise the limit\."),
+        (int, r"Pass the changing number as a tensor, keep it constant, or raise the limit\."),
+    ],
+)
+def test_past_the_recompile_limit_it_runs_eagerly_with_one_warning(kind, advice):
     with (
-        capture.config.patch(recompile_limit=2),
+        capture.config.patch(recompile_limit=2, dynamic=False),
         pytest.warns(
-            capture.CaptureWarning, match="config.recompile_limit.*What kept changing: k: was"
+            capture.CaptureWarning,
+            match=rf"config.recompile_limit.*What kept changing: k: was \[.*\], now \[.*\]\. {advice}",
         ) as warned,
         capture.enable("eager"),
     ):
         for k in range(5):
-            assert torch.equal(times(torch.ones(2), str(k)), torch.full((2,), float(k)))
+            assert torch.equal(times(torch.ones(2), kind(k)), torch.full((2,), float(k)))
     assert len(warned) == 1
 
 

@@ -10,7 +10,6 @@ Out: log lines, calls of observers and callbacks; whether the frame may be captu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -22,6 +21,7 @@ from capture.report.config import config
 from capture.report.errors import RecompileError, RecompileLimitExceeded
 from capture.report.pieces import piece_of
 from guards.failure import FailureText, explain_failure
+from guards.kinds.constants import ConstantGuard
 from guards.namespace import FrameNamespace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
-        return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long", ())
+        return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
     if not frame.failures:
         return True
     if stance.current() == stance.EAGER_ON_RECOMPILE:
@@ -44,19 +44,18 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     observe.tell("recompile", causes=causes, entries=[entry for entry, _ in frame.failures])
     if len(frame.failures) < config.recompile_limit:
         return True
-    return _stop(frame, settings, "config.recompile_limit", texts)
+    return _stop(frame, settings, "config.recompile_limit", causes[0])
 
 
-def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str]) -> bool:
+def _stop(frame: Any, settings: CaptureSettings, limit: str, cause: FailureText | None = None) -> bool:
     """Make no more entries for this code object. It is an error under fullgraph. Otherwise a warning says so
     if the program can change the function.
     """
     code = frame.code
-    changing = f" What kept changing: {texts[0]}." if texts else ""
+    changing = f"What kept changing: {cause.text}. {_advice(cause)}, or raise" if cause else "Raise"
     message = (
         f"{piece_of(code).name} was captured {_capture.added_entries(code)} times, {limit}; from now on, "
-        f"Python runs the calls that fit none of these entries.{changing} Pass the changing value as a "
-        "tensor, keep it constant, or raise the limit."
+        f"Python runs the calls that fit none of these entries. {changing} the limit."
     )
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)
@@ -65,6 +64,12 @@ def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str
     if frame_filter.is_of_the_program(code):  # its resume functions have the same place
         log.warn_once_at((code.co_filename, code.co_firstlineno), "recompile_limit", message)
     return False
+
+
+def _advice(cause: FailureText) -> str:
+    """A number can be a tensor; a class, a function, a layout or a key of a dict can't."""
+    number = isinstance(cause.guard, ConstantGuard) and type(cause.guard.payload) in (int, float)
+    return "Pass the changing number as a tensor, keep it constant" if number else "Keep it constant"
 
 
 def failures(frame: Any) -> list[FailureText]:
