@@ -358,6 +358,19 @@ def mended(x):
     return x
 
 
+# === inner_gradients
+
+
+def breaks(x):
+    leaf = x.detach().requires_grad_()
+    return leaf, torch.autograd.grad(leaf.exp().sum(), leaf)[0]
+
+
+def mended(x):
+    leaf = x.detach().requires_grad_()
+    return leaf.detach(), torch.autograd.grad(leaf.exp().sum(), leaf)[0]
+
+
 # === iterate
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from capture.backends.registry import is_own
 from capture.bytecode import resume
 from capture.interpret.budget import remember_too_long
 from capture.interpret.output_graph import OutputGraph
@@ -108,6 +109,7 @@ class Attempts:
                 defers_calls=self.defers_calls,
                 breaks_before_errors=self.breaks_before_errors,
                 is_native=self.settings.backend_name == "llvm",
+                is_own=is_own(self.settings.backend),
             ),
             self.frame,
         )

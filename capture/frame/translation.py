@@ -114,6 +114,7 @@ def finish(
     tx.output.check_generators()
     tx.output.check_classes()
     make_code(capture, settings)
+    tx.output.inner_gradients.check(capture.outputs)
     return capture
 
 

@@ -278,6 +278,10 @@ def _fake_form(target: Any, env: SizeEnv | None) -> Any:
     """The replacement of a function that runs a loop in C++, or reads its numbers there, if some of them may
     be symbols.
     """
+    if target is torch.autograd.grad:
+        from codegen.trace.gradients import grad  # lazy: import time
+
+        return grad
     if env is None:
         return _loop_form(target) if target in LOOPS else target
     from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: imports sympy

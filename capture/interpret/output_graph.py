@@ -28,6 +28,7 @@ from capture.interpret.changed_flags import ChangedFlags
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
 from capture.interpret.hidden_writes import HiddenWrites
+from capture.interpret.inner_gradients import InnerGradients
 from capture.interpret.late_errors import LateErrors
 from capture.interpret.modes import Modes
 from capture.interpret.operations import Operations
@@ -70,6 +71,7 @@ class OutputGraph:
         defers_calls: bool = True,
         breaks_before_errors: bool = False,
         is_native: bool = False,
+        is_own: bool = False,
     ) -> None:
         self.granted = begin()
         self.graph = new_graph()
@@ -86,10 +88,12 @@ class OutputGraph:
         self.unbacked = Unbacked(self, unbacked)
         self.hidden_writes = HiddenWrites(splits_at_writes)
         self.changed_flags = ChangedFlags(self)
+        self.inner_gradients = InnerGradients(self)
         self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
         self.may_wait = may_wait  # for the next call, if this is a first step
         self.is_native = is_native  # the graph becomes native code, whose operations are not those of Python
+        self.is_own = is_own  # the backend is one of this package
         self.translator: Translator | None = None  # the frame whose instruction runs now
         self.printed: list[Variable] = []  # containers whose text is in the making, the outermost first
         self.generators: list[GeneratorVariable] = []  # those that the frame made
@@ -110,6 +114,7 @@ class OutputGraph:
         for made in self.new_classes:
             made.leave_bases()
         self.guarding.forget()
+        self.inner_gradients.forget()
         self.fake_mode.forget_tensors()
         self.symbols.leave_environment()
         self.inputs.all = []

@@ -104,6 +104,9 @@ class SideEffects:
     def register(self, handle: Variable) -> None:
         self._registrations.append(handle)
 
+    def has_registered(self, kind: type) -> bool:
+        return any(isinstance(known, kind) for known in self._registrations)
+
     def check_hooks_known(self) -> None:
         """Call this before a read of a module's hooks. Breaks the graph if a handle removed a hook."""
         if self.hooks_unknown_since is not None:

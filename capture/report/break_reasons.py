@@ -51,6 +51,10 @@ REASONS: dict[str, Reason] = {
     "call_skipped": Reason(
         "the call of {name} is left to Python ({why})", "move the call out of the captured code"
     ),
+    "inner_gradients": Reason(
+        "behind the graph, the program has {what}",
+        "compute the gradients in the code that uses them, and return detached tensors",
+    ),
     "call_of_capture": Reason(
         "the program calls {name} of capture itself", "enable and disable capture outside the captured code"
     ),

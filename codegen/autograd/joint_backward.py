@@ -91,6 +91,8 @@ def grads_of(joint: Joint, segment: Segment, number: int, live: set[Place]) -> S
     slots = [i for i, place in enumerate(segment.slots) if place in live]
     if not slots:
         return None
+    if not segment.edges:
+        raise UntraceableError("a result that requires grad, whose gradient reaches no input")
     recorder = joint.trace.recorder
     values = tangents_of(segment, slots, joint.results, recorder.mode)
     names = (f"tangent_{number}_{i}" for i in slots)

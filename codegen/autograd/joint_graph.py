@@ -88,6 +88,7 @@ def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     joint = Joint(trace(module, inputs, mode))
     check_outputs(joint.trace)
+    check_flags(joint.trace, leaves)
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
         from codegen.autograd.joint_backward import add_backward  # lazy: import time
@@ -100,8 +101,34 @@ def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -
 
 
 def check_outputs(traced: Trace) -> None:
-    if any(isinstance(v, torch.Tensor) and (v.is_conj() or v.is_neg()) for v in traced.outputs):
+    outputs = [value for value in traced.outputs if isinstance(value, torch.Tensor)]
+    if any(value.is_conj() or value.is_neg() for value in outputs):
         raise UntraceableError("a lazily conjugated or negated output")
+    if any(value.requires_grad and is_of_new_leaf(traced.recorder.find(value)) for value in outputs):
+        raise UntraceableError("an output that the graph makes a leaf, or a view of one")
+
+
+def is_of_new_leaf(tracked: Tracked | None) -> bool:
+    """Whether it is a tensor for which the graph calls `requires_grad_`, or a view of one."""
+    while tracked is not None and not (tracked.memory.placeholder and tracked.parent is None):
+        if tracked.tensor.is_leaf and tracked.tensor.requires_grad and not looks_like_leaf(tracked):
+            return True
+        tracked = tracked.parent
+    return False
+
+
+def looks_like_leaf(tracked: Tracked) -> bool:
+    """Whether it is a view without grad mode of a tensor that requires grad. Such a view says that, too."""
+    if tracked.parent is None or tracked.view is None or tracked.with_grad:
+        return False
+    return tracked.parent.tensor.requires_grad
+
+
+def check_flags(traced: Trace, leaves: list[bool]) -> None:
+    """Raises where the graph changes the `requires_grad` of an input that is a leaf."""
+    for value, is_leaf in zip(traced.inputs, leaves):
+        if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad != is_leaf:
+            raise UntraceableError("a graph that changes whether an input requires grad")
 
 
 def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
@@ -129,7 +156,10 @@ def differentiable_writes(traced: Trace) -> list[Tracked]:
 
 
 def switches_grad(module: fx.GraphModule) -> bool:
-    return any(node.target is torch._C._set_grad_enabled for node in module.graph.nodes)
+    """`torch.autograd.grad` computes its gradients in a mode of its own."""
+    return any(
+        node.target in (torch._C._set_grad_enabled, torch.autograd.grad) for node in module.graph.nodes
+    )
 
 
 def check_switches(joint: Joint) -> None:

@@ -68,10 +68,8 @@ def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Se
         raise UntraceableError("two results in one place of autograd's graph")
     bits = {step: 1 << i for i, step in enumerate(dict.fromkeys(step for step, _ in tops.values()))}
     order = consumers_first(list(bits), {step for step, _ in ends})
-    if any(not following and step.name() == LEAF for step, following in order.items()):
-        raise UntraceableError(
-            "a tensor that the graph makes and that requires grad: its gradient stays there"
-        )
+    if any(place[0].name() == LEAF and place not in ends for place in tops.values()):
+        raise UntraceableError("a result that the graph makes a leaf: its gradient stays there")
     keep_ways_to(ends, order, bits)
     reach: dict[Step, int] = {}  # the results that a step leads to; for a result's own step only itself
     for step, following in order.items():

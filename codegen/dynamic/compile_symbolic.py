@@ -44,6 +44,8 @@ def check_form(joint: Joint) -> None:
         raise NotSymbolic("views of inputs that require grad, or tensors that the module holds")
     if joint.trace.seen_writes and not joint.is_training:
         raise NotSymbolic("a write that autograd sees")
+    if joint.trace.recorder.asked:
+        raise NotSymbolic("torch.autograd.grad of inputs")
 
 
 def _finished(traced: Trace) -> fx.Graph:

@@ -69,6 +69,9 @@ def make_fake(
     return fake
 
 
+NON_LEAF = "NonLeafBackward"  # the name of its steps
+
+
 class NonLeaf(torch.autograd.Function):
     """The same fake tensor with a grad_fn, because the real tensor has one. No gradient flows through it."""
 

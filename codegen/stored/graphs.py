@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import fx
 
+from codegen.autograd.asked_inputs import AsksForGradients
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.launch.compiled import CompiledGraph, EagerGraph, InInferenceMode, refuse
 from codegen.stored import container
@@ -120,6 +121,10 @@ def around_data(compiled: Any, writer: Writer, store: Any) -> list[Any]:
     return graph_data(compiled.graph, writer, store)
 
 
+def asking_data(compiled: AsksForGradients, writer: Writer, store: Any) -> dict[str, Any]:
+    return {"places": list(compiled.places), "graph": graph_data(compiled.graph, writer, store)}
+
+
 def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
     return compiled.reason
 
@@ -162,6 +167,10 @@ def around(cls: Callable[[Any], Any]) -> Callable[[Any, Reader, Origin], Any]:
     return lambda content, reader, origin: cls(graph_of(content, reader, origin))
 
 
+def asking_of(content: Any, reader: Reader, origin: Origin) -> AsksForGradients:
+    return AsksForGradients(graph_of(content["graph"], reader, origin), content["places"], refuse)
+
+
 def eager_of(content: Any, _: Reader, origin: Origin) -> EagerGraph:
     return EagerGraph(origin.module, content)
 
@@ -197,6 +206,7 @@ KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
         around_data,
         around(autocast.SizedWithoutAutocast),
     ),
+    "asks_for_gradients": (AsksForGradients, asking_data, asking_of),
     "in_inference_mode": (InInferenceMode, around_data, around(InInferenceMode)),
 }
 
@@ -212,7 +222,7 @@ def add_backward(data: bytes, number: int, segment: SegmentBackward, store: Any)
     try:
         kind, graph = content["graph"]
         while kind != "training":
-            kind, graph = graph
+            kind, graph = graph["graph"] if kind == "asks_for_gradients" else graph
         known = graph["segments"][number]
         added = added_data(known, segment, writer, store)
         known.update(added)

@@ -18,6 +18,7 @@ from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
+from codegen.trace.gradients import traced_grad
 from codegen.trace.recorder import Recorder
 
 #: functions that do not write to `out` where it is a tensor subclass, such as a fake tensor
@@ -66,6 +67,8 @@ class ModuleRunner:
         return {name: self.lift(tensor) for name, tensor in tensors}
 
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if node.target is torch.autograd.grad:
+            return traced_grad(self.recorder, *args, **kwargs)
         replacement = FUNCTIONS.get(node.target) if node.op != "call_module" else None
         if replacement is not None:
             result = replacement(*args, **kwargs)

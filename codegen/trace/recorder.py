@@ -85,6 +85,8 @@ class Recorder(TorchDispatchMode):
         #: the node of the module that is called now, and by node of the graph: the call that made it
         self.caller: fx.Node | None = None
         self.sources: dict[fx.Node, fx.Node | None] = {}
+        #: the inputs of the graph for whose gradients `torch.autograd.grad` is called in it
+        self.asked: set[fx.Node] = set()
         #: while a backward is traced, by node of the graph: the step of autograd's graph that made it
         self.steps: dict[fx.Node, Any] | None = None
 

@@ -124,6 +124,9 @@ CALLS = {
     "capture.variables.torch.autograd_function": """
         torch.autograd.function.Function.apply
     """,
+    "capture.variables.torch.autograd_grad": """
+        torch.autograd.grad
+    """,
     "capture.variables.torch.contexts": """
         <DisableTorchFunction> <DisableTorchFunctionSubclass> <_InferenceMode>
         torch.use_deterministic_algorithms

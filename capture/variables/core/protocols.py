@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from capture.interpret.changed_flags import ChangedFlags
     from capture.interpret.existing_objects import ExistingObjects
     from capture.interpret.guarding import Guarding
+    from capture.interpret.inner_gradients import InnerGradients
     from capture.interpret.modes import Modes
     from capture.interpret.operations import Operations
     from capture.interpret.placeholders import Placeholders
@@ -52,6 +53,7 @@ class Output(Protocol):
     root_step: int
     may_wait: bool
     is_native: bool
+    is_own: bool
     printed: list[Variable]
     generators: list[GeneratorVariable]
     new_classes: list[NewClassVariable]
@@ -83,6 +85,8 @@ class Output(Protocol):
     def budget(self) -> Budget: ...
     @property
     def changed_flags(self) -> ChangedFlags: ...
+    @property
+    def inner_gradients(self) -> InnerGradients: ...
 
     def call_function(
         self, tx: Interpreter, function: Any, args: Arguments, kwargs: Keywords

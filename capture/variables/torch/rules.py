@@ -48,9 +48,12 @@ def _variable(
     """The class of old programs: its tensors have the memory of `data`, and no gradient leads there."""
     data = realize(data)
     is_plain = isinstance(data, TensorVariable) and data.cls in (torch.Tensor, torch.nn.Parameter)
-    if not is_plain or rest or not requires_grad.is_exactly(False):
+    if not is_plain or rest or not requires_grad.is_constant():
         raise GraphBreak("call", value="class Variable")
-    return tx.output.call_method(tx, "detach", [data], {})
+    made = tx.output.call_method(tx, "detach", [data], {})
+    if requires_grad.is_exactly(False):
+        return made
+    return made.call_method(tx, "requires_grad_", [requires_grad], {})
 
 
 @rule(_detect_is_causal_mask)

@@ -424,6 +424,13 @@ def reads_behind_a_new_flag(x):
     return z
 
 
+@meets("inner_gradients")
+def returns_what_its_gradient_frees(x):
+    leaf = x.detach().requires_grad_()
+    y = leaf.exp()
+    return y, torch.autograd.grad(y.sum(), leaf)
+
+
 COUNTS = [0]
 
 
