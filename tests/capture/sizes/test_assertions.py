@@ -61,7 +61,7 @@ FUNCTIONS: dict[Callable[..., Any], int] = {
     writes_to_the_condition: 0,
     adds_a_sample: 0,
     draws_twice: 0,
-    draws_with_gradients: 1,
+    draws_with_gradients: 0,
 }
 
 
