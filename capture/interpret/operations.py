@@ -37,6 +37,7 @@ from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.dispatch import CPU
 from codegen.fake.shapes.spec import Spec
+from codegen.trace.caller_frame import call_from
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -140,6 +141,20 @@ class Operations:
 
         torch.fx.node.map_arg(arguments, check)
 
+    def _run(
+        self, kind: str, target: Any, form: Any, values: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """The call itself, which may warn: from a frame at its place in the program."""
+        if kind == "call_method":
+            call = functools.partial(getattr(values[0], target), *values[1:], **keywords)
+        else:
+            call = functools.partial(form, *values, **keywords)
+        translator = self.output.translator
+        if translator is None:
+            return call()
+        place, namespace = translator.place_with_globals()
+        return call_from(place, namespace, call)
+
     def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """Run the operation on fake tensors."""
         given: list[Any] = []
@@ -159,9 +174,8 @@ class Operations:
                 arguments = [*values, *keywords.values()]
                 if "out" in kwargs and resizes_out(target):
                     check_out_sizes(form, values, keywords, kwargs["out"])
-                return self.output.unbacked.likely.propagate(
-                    env, lambda: form(*values, **keywords), arguments
-                )
+                run = functools.partial(self._run, kind, target, form, values, keywords)
+                return self.output.unbacked.likely.propagate(env, run, arguments)
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):
                 return self._propagate(kind, target, args, kwargs)

@@ -41,6 +41,7 @@ from capture.variables.core.overriding import concerns
 from capture.variables.core.wrap import wrap
 from capture.variables.numbers.late_values import LateVariable
 from capture.variables.operations.tensor_operators import binary_operator
+from codegen.trace.caller_frame import WARNED, has_warned
 from guards.lookup import Undecided
 from guards.sources import ConstantSource
 
@@ -251,11 +252,15 @@ class Translator:
         inner = (place, *module_call()) if self.calls_module else (place,)
         return Outside((*before.places, *inner), (*before.lines, _line_of(place)))
 
+    def place_with_globals(self) -> tuple[Place, dict[str, Any]]:
+        """Where this frame is."""
+        return place_of(self.code, self.current), self.scope.globals
+
     def places_with_globals(self) -> list[tuple[Place, dict[str, Any]]]:
         """The same with the globals of their functions."""
         found: list[tuple[Place, dict[str, Any]]] = []
         for translator in [*self.chain()][::-1]:
-            found.append((place_of(translator.code, translator.current), translator.scope.globals))
+            found.append(translator.place_with_globals())
             if translator.calls_module and translator is not self:
                 found += [(place, vars(torch.nn.modules.module)) for place in module_call()]
         return found
@@ -264,6 +269,9 @@ class Translator:
         """Write down where the node comes from."""
         node.meta["stack_trace"] = self.stack_text()
         node.meta[PLACES] = self.places()
+        if has_warned(*self.place_with_globals()):
+            node.meta[WARNED] = True
+            self.output.granted.only_here("a warning that each process gives")
 
     # --- the value stack ---
 

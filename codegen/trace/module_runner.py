@@ -18,6 +18,7 @@ from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
+from codegen.trace.caller_frame import WARNED, silent
 from codegen.trace.gradients import traced_grad
 from codegen.trace.recorder import Recorder
 
@@ -75,7 +76,8 @@ class ModuleRunner:
             if result is not NotImplemented:
                 return result
         if node.op == "call_function":
-            value = self.function_of(node)(*args, **kwargs)
+            function = self.function_of(node)
+            value = (silent(function) if WARNED in node.meta else function)(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
                 self.recorder.find(value).is_data = True
             return value

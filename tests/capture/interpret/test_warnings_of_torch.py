@@ -1,0 +1,102 @@
+"""Warnings that torch's functions give: at the program's line, once for it, in each process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import capture
+
+X, TARGET = torch.arange(6.0).reshape(2, 3), torch.ones(2, 1)
+
+
+def loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    shifted = x + 1
+    return F.mse_loss(shifted, target)
+
+
+def losses(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    first = F.mse_loss(x * 2, target)
+    second = F.l1_loss(x, target)
+    return first + F.smooth_l1_loss(x, target[:1]) * second
+
+
+def inner(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return loss(x * 3, target) + loss(x, target)
+
+
+def divergence(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return F.kl_div(x.log_softmax(1), target.expand(2, 3)).exp()
+
+
+def silent(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return F.mse_loss(x, target.expand(2, 3))
+
+
+class Criterion(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mse = nn.MSELoss()
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
+        return self.mse(x * 2, target)
+
+
+FUNCTIONS = (loss, losses, inner, divergence, silent, Criterion())
+
+
+def given(function: Callable[..., Any], action: str, calls: int = 3) -> list[tuple[str, str, str, int]]:
+    """The warnings of some calls that find nothing captured, each with its place."""
+    capture.reset()
+    for namespace in (globals(), vars(F), vars(torch.nn.modules.loss)):
+        namespace.pop("__warningregistry__", None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)  # type: ignore[arg-type]
+        for _ in range(calls):
+            function(X, TARGET)
+    return [(w.category.__name__, str(w.message), w.filename, w.lineno) for w in caught]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: getattr(f, "__name__", type(f).__name__))
+def test_they_are_at_the_line_of_the_program_and_once(function: Callable[..., Any]) -> None:
+    expected = given(function, "default")
+    assert bool(expected) == (function is not silent)
+    assert given(capture.compile(function), "default") == expected
+    with capture.enable():
+        assert given(function, "default") == expected
+
+
+@pytest.mark.parametrize("action", ["ignore", "once", "module"])
+def test_the_filters_of_the_program_hold(action: str) -> None:
+    assert given(capture.compile(losses), action) == given(losses, action)
+
+
+def test_where_they_are_errors_the_program_gets_the_error() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for function in (loss, capture.compile(loss)):
+            capture.reset()
+            with pytest.raises(UserWarning, match="Using a target size"):
+                function(X, TARGET)
+
+
+def test_an_entry_with_a_warning_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.stored.compile_graph.enabled", True)
+    with capture.config.patch(cache_dir=str(tmp_path), store_entries=True):
+        for function, stored in ((loss, 0), (silent, 1)):
+            given(capture.compile(function), "default")
+            assert capture.counters["entries"].get("stored", 0) == stored, function
+
+
+def test_the_results_are_those_of_eager() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function in FUNCTIONS:
+            torch.testing.assert_close(capture.compile(function)(X, TARGET), function(X, TARGET))
