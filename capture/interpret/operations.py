@@ -26,6 +26,7 @@ from torch._subclasses.fake_tensor import (
 from capture.graph.arguments import are_foreign, as_plain
 from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
+from capture.graph.torch_warnings import call_from
 from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
 from capture.report.break_reasons import GraphBreak
@@ -37,9 +38,10 @@ from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.dispatch import CPU
 from codegen.fake.shapes.spec import Spec
-from codegen.trace.caller_frame import call_from
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
     from capture.variables.core.protocols import Interpreter
@@ -141,14 +143,8 @@ class Operations:
 
         torch.fx.node.map_arg(arguments, check)
 
-    def _run(
-        self, kind: str, target: Any, form: Any, values: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> Any:
-        """The call itself, which may warn: from a frame at its place in the program."""
-        if kind == "call_method":
-            call = functools.partial(getattr(values[0], target), *values[1:], **keywords)
-        else:
-            call = functools.partial(form, *values, **keywords)
+    def _at_its_place(self, call: Callable[[], Any]) -> Any:
+        """The call may warn: it comes from a frame at its place in the program."""
         translator = self.output.translator
         if translator is None:
             return call()
@@ -170,11 +166,14 @@ class Operations:
         name, env = _name_of(target), self._environment_for(given)
         try:
             with self.output.fake_mode, self.output.late_errors.watching(), _dispatcher(env):
-                form = _fake_form(target, env) if kind != "call_method" else _method_caller(target)
+                form, operands = _fake_form(target, env), values
+                if kind == "call_method":
+                    form, operands = getattr(values[0], target), values[1:]
                 arguments = [*values, *keywords.values()]
                 if "out" in kwargs and resizes_out(target):
                     check_out_sizes(form, values, keywords, kwargs["out"])
-                run = functools.partial(self._run, kind, target, form, values, keywords)
+                call = functools.partial(form, *operands, **keywords)
+                run = functools.partial(self._at_its_place, call)
                 return self.output.unbacked.likely.propagate(env, run, arguments)
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):
@@ -316,10 +315,6 @@ def _loop_form(function: Any) -> Any:
 def _dispatcher(env: SizeEnv | None) -> Any:
     """With symbols, composite operators run their Python bodies: the bodies in C++ need numbers."""
     return contextlib.nullcontext() if env is None else torch._C._EnablePythonDispatcher()
-
-
-def _method_caller(name: str) -> Any:
-    return lambda owner, *args, **kwargs: getattr(owner, name)(*args, **kwargs)
 
 
 def is_fake(value: Any) -> bool:

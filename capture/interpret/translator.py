@@ -23,6 +23,7 @@ from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.graph.program_places import PLACES, Place, module_call, place_of
+from capture.graph.torch_warnings import has_warned
 from capture.interpret.deferred_calls import may_catch
 from capture.interpret.opcodes.registry import handler_of
 from capture.report.break_reasons import GraphBreak
@@ -41,7 +42,7 @@ from capture.variables.core.overriding import concerns
 from capture.variables.core.wrap import wrap
 from capture.variables.numbers.late_values import LateVariable
 from capture.variables.operations.tensor_operators import binary_operator
-from codegen.trace.caller_frame import WARNED, has_warned
+from codegen.trace.silent_functions import WARNED
 from guards.lookup import Undecided
 from guards.sources import ConstantSource
 
@@ -268,8 +269,8 @@ class Translator:
     def note_places(self, node: torch.fx.Node) -> None:
         """Write down where the node comes from."""
         node.meta["stack_trace"] = self.stack_text()
-        node.meta[PLACES] = self.places()
-        if has_warned(*self.place_with_globals()):
+        node.meta[PLACES] = places = self.places()
+        if has_warned(places[-1], self.scope.globals):
             node.meta[WARNED] = True
             self.output.granted.only_here("a warning that each process gives")
 

@@ -18,9 +18,9 @@ from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
-from codegen.trace.caller_frame import WARNED, silent
 from codegen.trace.gradients import traced_grad
 from codegen.trace.recorder import Recorder
+from codegen.trace.silent_functions import WARNED, silent
 
 #: functions that do not write to `out` where it is a tensor subclass, such as a fake tensor
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)

@@ -121,9 +121,12 @@ def _as_array(number: NumpySymbol) -> Variable:
     """A number that changes from call to call, beside an array."""
     if number.python_type() is not np.float64:
         return number
+    return numpy_array.NumpyVariable(_tensor_of(number), np.float64(number.value.node.hint))
+
+
+def _tensor_of(number: SymbolicVariable) -> TensorVariable:
     node = number.symbols.tensor_of(number.as_node())
-    tensor = TensorVariable(node, node.meta["example_value"])
-    return numpy_array.NumpyVariable(tensor, np.float64(number.value.node.hint))
+    return TensorVariable(node, node.meta["example_value"])
 
 
 #: operations of two numbers that take a Python float for a number of the array's precision
@@ -150,8 +153,7 @@ def with_floats(tx: Interpreter, name: str, operands: list[Variable]) -> list[Va
     kind = arrays[0].example.dtype
     if number.python_type() is not float or number.is_unbacked or kind.kind == "c":
         return operands
-    node = number.symbols.tensor_of(number.as_node())
-    tensor: Variable = TensorVariable(node, node.meta["example_value"])
+    tensor: Variable = _tensor_of(number)
     example: np.generic = np.float64(number.value.node.hint)
     if kind == np.float32:
         tensor = tx.output.call_method(tx, "to", [tensor, ConstantVariable(torch.float32)], {})

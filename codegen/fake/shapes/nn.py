@@ -316,10 +316,10 @@ def fits_masks(tensor: torch.Tensor, indices: Sequence[torch.Tensor | None], val
 
     Zeros can't stand for a mask: the number of its true elements is known only when the graph runs.
     """
-    masks = [(place, index) for place, index in enumerate(indices) if index is not None]
-    if len(masks) != 1 or masks[0][1].dtype is not torch.bool or values.dtype is not tensor.dtype:
+    given = [(place, index) for place, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0][1].dtype is not torch.bool or values.dtype is not tensor.dtype:
         return False
-    ((place, mask),) = masks
+    ((place, mask),) = given
     end = place + mask.dim()
     if (
         not mask.dim()
