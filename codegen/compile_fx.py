@@ -226,7 +226,10 @@ def finish_training(
     parts, segments = backward_parts(gm, example_inputs, joint, store, kernels)
     changes = joint.trace.changes
     forward = assemble(parts.forward, store=store, kernels=kernels, fallback=refuse, changes=changes)
-    graph = TrainingGraph(joint.outputs, joint.writes, parts, forward, segments, fallback, joint.trace.lifted)
+    lifted = joint.trace.lifted
+    graph = TrainingGraph(
+        joint.outputs, joint.writes, parts, forward, segments, fallback, lifted, joint.views
+    )
     return UnderGradMode(graph) if joint.enables_grad else graph
 
 
@@ -301,7 +304,7 @@ def finish_views(joint: Joint, store: Any, kernels: bool, fallback: Fallback) ->
     with traced.recorder.mode:
         graph = traced.finish(traced.output_nodes(joint.results))
     forward = assemble(graph, store=store, kernels=kernels, fallback=refuse, changes=traced.changes)
-    return ViewsGraph(joint.outputs, forward, fallback, traced.lifted)
+    return ViewsGraph(joint.outputs, forward, joint.views, fallback, traced.lifted)
 
 
 def fallback_of(gm: fx.GraphModule, refuses: bool) -> Fallback:

@@ -26,7 +26,7 @@ import torch
 from torch import fx
 
 from capture_records import dataclass
-from codegen.autograd.joint_backward import close_forward, ends_behind_hooks, segments_of
+from codegen.autograd.joint_backward import close_forward, ends_behind_hooks, segments_of, view_places
 from codegen.autograd.joint_graph import Joint
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
 from codegen.autograd.segments import borders, edges_to, place_of, run_autograd, tangents_of
@@ -130,7 +130,8 @@ class Orders:
     def __init__(self, joint: Joint, recipe: DerivativeRecipe, part: BackwardPart, mode: FakeMode) -> None:
         self.joint = joint
         self.mode = mode
-        self.segments = segments_of(joint, recipe.leaves)
+        self.views = view_places(joint)
+        self.segments = segments_of(joint, recipe.leaves, self.views)
         self.segment = self.segments[part.number]
         self.slots = part.slot_numbers
         self.targets: list[Any] = edges_to(self.segment.slots[i] for i in part.slot_numbers)
@@ -143,7 +144,7 @@ class Orders:
         recorder = self.joint.trace.recorder
         differentiable: list[bool] = []
         ends = ends_behind_hooks(self.joint)
-        with borders(self.segments, bool(self.saved_slots)) as border:
+        with borders(self.segments, self.views, bool(self.saved_slots)) as border:
             border.running = self.segment
             for order, requires in enumerate((*required, None)):
                 tangents = self.tangents(order, requires, strides)

@@ -38,9 +38,10 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
     if not targets:
         joint.has_views = True
         return
-    segments = segments_of(joint, leaves)
+    views = view_places(joint)
+    segments = segments_of(joint, leaves, views)
     live = {place for segment in segments for place in segment.result_places()}
-    with borders(segments) as border:
+    with borders(segments, views) as border:
         for number in reversed(range(len(segments))):
             border.running = segments[number]
             found = grads_of(joint, segments[number], number, live)
@@ -49,13 +50,55 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
                 live.update(found.edges)
     if len(segments) > 1:
         check_effects(joint)
+    join_views(joint, views)
 
 
-def segments_of(joint: Joint, leaves: list[bool]) -> list[Segment]:
+def segments_of(joint: Joint, leaves: list[bool], views: dict[Place, int]) -> list[Segment]:
     check_hooks(joint)
     wanted = wanted_inputs(joint.trace, leaves)
     joint.inputs = {place_of(value): i for i, value in wanted.items()}
-    return find_segments({i: joint.results[i] for i in joint.differentiable()}, set(joint.inputs))
+    behind = {place: place_of(base_of(joint, number)) for place, number in views.items()}
+    return find_segments({i: joint.results[i] for i in joint.differentiable()}, set(joint.inputs), behind)
+
+
+def view_places(joint: Joint) -> dict[Place, int]:
+    """The places in autograd's graph of the outputs that are views, with their numbers.
+
+    In eager, gradients of other results come to these views. So the segments end there, too: also at the
+    other results of a call that gives several views.
+    """
+    found: dict[Place, int] = {}
+    for number, (view, tensor) in enumerate(zip(joint.views, joint.viewed)):
+        if tensor.requires_grad and tensor.grad_fn is not None and not view.detach:
+            step, own = place_of(tensor)
+            found[step, own] = number
+            for other in range(len(step._input_metadata)):
+                found.setdefault((step, other), number)
+    return found
+
+
+def base_of(joint: Joint, number: int) -> torch.Tensor:
+    view = joint.views[number]
+    bases = {"input": joint.trace.inputs + lifted_fakes(joint.trace), "result": joint.results}
+    base: torch.Tensor = bases.get(view.source, joint.viewed)[view.base]
+    return base
+
+
+def join_views(joint: Joint, views: dict[Place, int]) -> None:
+    """Numbers the views that segments lead to. The nodes of these are made behind the views."""
+    own = {place_of(joint.viewed[number]) for number in views.values()}
+    for place in dict.fromkeys(place for segment in joint.segments for place in segment.edges):
+        number = views.get(place)
+        if number is None:
+            continue
+        if place not in own:
+            joint.views.append(joint.views[number].beside(place[1]))
+            number = len(joint.views) - 1
+        joint.joined[place] = number
+    if joint.joined and joint.writes:
+        raise UntraceableError(
+            "a result computed from a view that is an output, and a write that autograd sees"
+        )
 
 
 def check_hooks(joint: Joint) -> None:

@@ -54,15 +54,19 @@ class Joint:
     """A traced forward with its backward.
 
     `results` are the tensors that the compiled forward computes for the caller. `outputs` say what each
-    output of the module is: an input (`("input", i)`), a result (`("result", i)`), a `Replay`, or a constant
-    (`("constant", value)`).
+    output of the module is: an input (`("input", i)`), a result (`("result", i)`), a view (`("view", i)`), or
+    a constant (`("constant", value)`). `views` say how the views are made, outside of the compiled code, and
+    `viewed` are the traced ones.
     """
 
     trace: Trace
     results: list[torch.Tensor] = field(default_factory=list)
+    views: list[Replay] = field(default_factory=list)  # each after the one that it is a view of
+    viewed: list[torch.Tensor] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
     segments: list[SegmentGrads] = field(default_factory=list)  # each after those that its edges lead to
     inputs: dict[Place, int] = field(default_factory=dict)  # places of the inputs that get gradients
+    joined: dict[Place, int] = field(default_factory=dict)  # places of the views that other results lead to
     boundary: int = 0  # nodes of the forward
     has_views: bool = False  # outputs that require grad are views of inputs, and no result does
     #: (input, result): the result is copied into the input where autograd sees it
@@ -168,8 +172,7 @@ def check_switches(joint: Joint) -> None:
     These are made outside of the graph, in the grad mode of its caller. All writes to an input are one there.
     """
     around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
-    replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
-    if any(not kind.cut_off and not kind.modes <= around for kind in replays):
+    if any(not view.cut_off and not view.modes <= around for view in joint.views):
         raise UntraceableError("a view of an input or result, made in another grad mode than the graph")
     written = joint.trace.seen_writes
     if (around != {True} and written) or any(each.memory.written_without_grad for each in written):

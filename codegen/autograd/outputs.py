@@ -1,16 +1,17 @@
 """What each output of a training graph is: an input, a result of its compiled forward, or a view of one.
 
 In:  the tracked tensors of a traced forward.
-Out: `Joint.results` and `Joint.outputs`. A view is made outside of the compiled code: autograd sees it there.
+Out: `Joint.results`, `Joint.views` and `Joint.outputs`. A view is made outside of the compiled code: autograd
+     sees it there.
 
     y = x * 2; return y, y[0], x, 3
-        ->   ("result", 0), Replay of select on result 0, ("input", 0), ("constant", 3)
+        ->   ("result", 0), ("view", 0): select on result 0, ("input", 0), ("constant", 3)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -29,7 +30,7 @@ def lifted_fakes(traced: Trace) -> list[torch.Tensor]:
 
 
 def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
-    """Fills `results` and `outputs`.
+    """Fills `results`, `views` and `outputs`.
 
     Returns a function that gives the number of a tensor among the results, and makes the tensor a result if
     needed.
@@ -47,7 +48,17 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
         if item is not None:
             sharing.setdefault(id(item.memory), set()).add(id(item.tensor))
     check_detached_families(tracked)
+
+    def is_view(item: Tracked) -> bool:
+        if item.memory.placeholder is not None:
+            return id(item.tensor) not in places
+        has_others = len(sharing[id(item.memory)]) > 1 or is_one_of_several(item)
+        return has_others and item is not root_of(item)
+
+    viewed = {id(item.tensor): item for item in tracked if item is not None and is_view(item)}
     numbers: dict[int, int] = {}
+    view_numbers: dict[int, int] = {}
+    calls: dict[Any, int] = {}  # step of autograd's graph -> its number
 
     def result(tensor: torch.Tensor) -> int:
         if id(tensor) not in numbers:
@@ -55,17 +66,30 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
             joint.results.append(tensor)
         return numbers[id(tensor)]
 
+    def view(item: Tracked) -> int:
+        if id(item.tensor) not in view_numbers:
+            root = root_of(item)
+            base = next((each for each in between(item, root) if id(each.tensor) in viewed), None)
+            if base is not None:
+                replay = replay_of(item, base, "view", view(base))
+            elif item.memory.placeholder is not None:
+                replay = replay_of(item, root, "input", nodes[item.memory.placeholder])
+            else:
+                replay = replay_of(item, root, "result", result(root.tensor))
+            if is_of_several(replay) and item.tensor.grad_fn is not None:
+                replay.call = calls.setdefault(item.tensor.grad_fn, len(calls))
+            view_numbers[id(item.tensor)] = len(joint.views)
+            joint.views.append(replay)
+            joint.viewed.append(item.tensor)
+        return view_numbers[id(item.tensor)]
+
     for value, item in zip(traced.outputs, tracked):
         if item is None:
             joint.outputs.append(("constant", value))
         elif id(value) in places:
             joint.outputs.append(("input", places[id(value)]))
-        elif item.memory.placeholder is not None:
-            joint.outputs.append(replay_of(item, root_of(item), nodes[item.memory.placeholder]))
-        elif (len(sharing[id(item.memory)]) > 1 or is_one_of_several(item)) and item is not (
-            root := root_of(item)
-        ):
-            joint.outputs.append(replay_of(item, root, result(root.tensor)))
+        elif id(value) in viewed:
+            joint.outputs.append(("view", view(item)))
         elif len(sharing[id(item.memory)]) > 1 and item.parent is not None and item.memory.version:
             raise UntraceableError(
                 "outputs that share memory without being views for autograd, and a write to that memory"
@@ -97,6 +121,12 @@ def is_one_of_several(tracked: Tracked) -> bool:
     return False
 
 
+def is_of_several(replay: Replay) -> bool:
+    """Whether the last call that makes the view has several results."""
+    last = replay.views[-1] if replay.views else None
+    return last is not None and last.index is not None
+
+
 def own_for_autograd(tensor: torch.Tensor) -> bool:
     """Whether autograd takes the tensor for one with its own memory.
 
@@ -123,8 +153,15 @@ def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
         step = step.next_functions[0][0] if step.next_functions else None
 
 
-def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
-    from_input = tracked.memory.placeholder is not None
+def between(tracked: Tracked, root: Tracked) -> Iterator[Tracked]:
+    """The tensors that `tracked` is a view of, up to the root, as long as all require grad."""
+    while tracked is not root and tracked.parent is not None and tracked.tensor.requires_grad:
+        tracked = tracked.parent
+        if tracked is not root and tracked.tensor.requires_grad:
+            yield tracked
+
+
+def replay_of(tracked: Tracked, root: Tracked, source: str, base: int) -> Replay:
     views: list[ViewCall | None] = []
     modes: set[bool] = set()
     current = tracked
@@ -141,4 +178,4 @@ def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
     if torch.is_inference_mode_enabled() and None not in views:
         detach = False  # in inference mode some views require grad although their fakes do not
-    return Replay(from_input, base, views[::-1], detach, frozenset(modes))
+    return Replay(source, base, views[::-1], detach, frozenset(modes))

@@ -35,9 +35,10 @@ class BackwardPart:
 
     It takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward returns)
     and a tangent for each slot. It returns a gradient for each edge. `slots`: for each slot the result that
-    is there, or None. `edges`: below the number of inputs an input, above it a slot, counted through all
-    parts. `needed_by`: for each saved value the edges whose gradients need it, as bits. `number`,
-    `slot_numbers`, `edge_numbers`: its segment, and which of the segment's slots and edges it has.
+    is there, or None. `edges`: below the number of inputs an input, then a view (`Parts.view_count`), above
+    these a slot, counted through all parts. `needed_by`: for each saved value the edges whose gradients need
+    it, as bits. `number`, `slot_numbers`, `edge_numbers`: its segment, and which of the segment's slots and
+    edges it has.
     """
 
     graph: fx.Graph
@@ -85,6 +86,7 @@ class Parts:
     backward: list[BackwardPart]
     input_count: int
     result_count: int
+    view_count: int  # of the views that edges lead to, with all others; 0: no edge leads to one
     forward_size: int  # number of nodes of the forward as it was traced
 
 
@@ -117,13 +119,14 @@ def partition(joint: Joint) -> Parts:
         places=positions(forward),
         inputs=positions(placeholders),
         given=positions(given),
-        edges=slot_numbers(joint, len(placeholders)),
+        edges=edge_numbers(joint, len(placeholders)),
     )
     return Parts(
         forward=copy_graph(joint, forward, placeholders, given),
         backward=[part_of(joint, choice, numbering) for choice in choices],
         input_count=len(placeholders),
         result_count=len(results),
+        view_count=view_count(joint),
         forward_size=len(forward),
     )
 
@@ -154,9 +157,15 @@ class Numbering:
     edges: dict[Any, int]
 
 
-def slot_numbers(joint: Joint, input_count: int) -> dict[Any, int]:
+def view_count(joint: Joint) -> int:
+    return len(joint.views) if joint.joined else 0
+
+
+def edge_numbers(joint: Joint, input_count: int) -> dict[Any, int]:
     slots = (place for source in joint.segments for place in source.places)
-    return {place: number for number, place in enumerate(slots, input_count)} | joint.inputs
+    numbers = {place: number for number, place in enumerate(slots, input_count + view_count(joint))}
+    views = {place: input_count + number for place, number in joint.joined.items()}
+    return numbers | views | joint.inputs
 
 
 def part_of(joint: Joint, choice: Choice, numbering: Numbering) -> BackwardPart:

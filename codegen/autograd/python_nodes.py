@@ -21,6 +21,7 @@ try:
 except ImportError:
     _capture = None
 
+from codegen.autograd.replay import Replay, Views
 from codegen.launch.compiled import CompiledGraph
 
 
@@ -46,16 +47,25 @@ class Segment(Protocol):
     def compiled(self) -> list[CompiledGraph]: ...
 
 
-def nodes_in_python(result_count: int, segments: Sequence[Segment]) -> Callable[..., tuple[Any, ...]]:
-    """A function that maps (all values of the forward, *arguments) to the results."""
+def nodes_in_python(
+    result_count: int, segments: Sequence[Segment], views: Sequence[Replay] = ()
+) -> Callable[..., tuple[Any, ...]]:
+    """A function that maps (all values of the forward, *arguments) to the results, and the views behind them.
+
+    `views`: all of them, if an edge leads to one.
+    """
     apply = functools.cache(apply_of)  # of its own: a cache for all would keep the segments
 
     def wrap(given: tuple[Any, ...], *args: Any) -> tuple[Any, ...]:
-        places = list(args)  # what the edges lead to: arguments, then what is in the slots
+        made = Views(views, args, given)
+        places = [*args, *(None for _ in views)]  # what the edges lead to; then what is in the slots
         for segment in segments:
-            ends = [places[i] for i in segment.part.edges]
+            for place in segment.part.edges:
+                if places[place] is None:
+                    places[place] = made.view(place - len(args))
+            ends = [places[place] for place in segment.part.edges]
             places += apply(segment)(in_slots(segment, given), saved_by(segment, given, args), *ends)
-        return given[:result_count]
+        return *given[:result_count], *made.all()
 
     return wrap
 

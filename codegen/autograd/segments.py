@@ -18,7 +18,7 @@ A slot is a place where gradients come into a segment: a result, or a value that
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
@@ -61,8 +61,13 @@ def place_of(tensor: torch.Tensor) -> Place:
     return edge.node, edge.output_nr
 
 
-def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Segment]:
-    """`results`: the results that require grad, by number; `ends`: the inputs that get gradients."""
+def find_segments(
+    results: dict[int, torch.Tensor], inputs: set[Place], views: Mapping[Place, Place]
+) -> list[Segment]:
+    """`results`: the results that require grad, by number; `inputs`: those that get gradients; `views`: the
+    views that are made outside of the graph, each with the place of its base.
+    """
+    ends = inputs | views.keys()
     tops = {number: place_of(tensor) for number, tensor in results.items()}
     if len(set(tops.values())) < len(tops):
         raise UntraceableError("two results in one place of autograd's graph")
@@ -89,7 +94,7 @@ def find_segments(results: dict[int, torch.Tensor], ends: set[Place]) -> list[Se
                     add_slot(segments.setdefault(reach[place[0]], Segment()), place, None)
     for step in reversed(order):
         find_ways(segments[reach[step]], step, order[step])
-    return producers_first(list(segments.values()))
+    return producers_first(list(segments.values()), views)
 
 
 def find_ways(segment: Segment, step: Step, following: list[Place]) -> None:
@@ -133,16 +138,18 @@ def keep_ways_to(ends: set[Place], order: dict[Step, list[Place]], tops: Contain
             del order[step]
 
 
-def producers_first(segments: list[Segment]) -> list[Segment]:
+def producers_first(segments: list[Segment], views: Mapping[Place, Place]) -> list[Segment]:
     """Among those that may come next, the ones that were made first come first."""
-    owner = {place: segment for segment in segments for place in segment.slots}
-    waiting = [len([place for place in segment.edges if place in owner]) for segment in segments]
-    numbers = {id(segment): number for number, segment in enumerate(segments)}
+    owner = {place: number for number, segment in enumerate(segments) for place in segment.slots}
+    waiting = [0] * len(segments)
     readers: dict[int, list[int]] = {}
     for number, segment in enumerate(segments):
         for place in segment.edges:
+            while place in views:
+                place = views[place]
             if place in owner:
-                readers.setdefault(numbers[id(owner[place])], []).append(number)
+                readers.setdefault(owner[place], []).append(number)
+                waiting[number] += 1
     ready = [(segment.sequence(), number) for number, segment in enumerate(segments) if not waiting[number]]
     heapq.heapify(ready)
     ordered = []
@@ -160,7 +167,9 @@ def producers_first(segments: list[Segment]) -> list[Segment]:
 
 
 class Borders:
-    """While `running` is a segment, no gradient passes the slots of the others, or those in `closed`."""
+    """While `running` is a segment, no gradient passes the slots of the others, those in `closed`, or views
+    that are made outside of the graph.
+    """
 
     def __init__(self) -> None:
         self.running: Segment | None = None
@@ -185,8 +194,12 @@ class Borders:
         return stop
 
 
+def stop_all(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (None,) * len(grads)
+
+
 @contextmanager
-def borders(segments: Sequence[Segment], own: bool = False) -> Iterator[Borders]:
+def borders(segments: Sequence[Segment], views: Iterable[Place], own: bool = False) -> Iterator[Borders]:
     """Hooks of autograd's steps hold the borders. The collector does not see them: they are taken off.
 
     `own`: whether slots of the running segment will be closed.
@@ -194,6 +207,8 @@ def borders(segments: Sequence[Segment], own: bool = False) -> Iterator[Borders]
     found = Borders()
     handles = []
     try:
+        for step in dict.fromkeys(step for step, _ in views):
+            handles.append(step.register_prehook(stop_all))
         if len(segments) > 1 or own:
             for segment in segments:
                 for step in dict.fromkeys(step for step, _ in segment.slots):

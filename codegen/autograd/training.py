@@ -24,19 +24,24 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.python_nodes import Segment, nodes_in_python
-from codegen.autograd.replay import Replay
+from codegen.autograd.replay import Replay, Views
 from codegen.kernel.wrapper import GraphWrapper
 from codegen.launch.compiled import CompiledGraph
 
 
 class Sizes(Protocol):
-    """How many arguments the forward takes, and how many of its values are results (`partition.Parts`)."""
+    """How many arguments the forward takes, how many of its values are results, and how many views its edges
+    count (`partition.Parts`).
+    """
 
     @property
     def input_count(self) -> int: ...
 
     @property
     def result_count(self) -> int: ...
+
+    @property
+    def view_count(self) -> int: ...
 
 
 #: what the outputs of a module are: `Joint.outputs`, `Joint.writes` (`joint_graph.py`)
@@ -58,14 +63,16 @@ class TrainingGraph:
         segments: Sequence[Segment],
         fallback: Callable[..., Any],
         lifted: Sequence[torch.Tensor] = (),
+        views: Sequence[Replay] = (),
     ) -> None:
+        self.views = list(views)
         self.parts = parts
         self.segments = segments
         self.lifted = tuple(lifted)
         self.outputs = list(outputs)
         self.forward = forward
         self.fallback = fallback
-        self.function = make_function(parts, forward, segments)
+        self.function = make_function(parts, forward, segments, self.views if parts.view_count else ())
         self.writes = writes
         self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
         #: the fastest way to call the graph: it skips this object where that has nothing to add. It raises
@@ -84,16 +91,9 @@ class TrainingGraph:
             return results
         for place, result in self.writes:
             write(args[place], results[result])
-        return tuple(self.output(kind, args, results) for kind in self.outputs)
-
-    @staticmethod
-    def output(kind: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
-        if isinstance(kind, Replay):
-            return kind.run(args[kind.base] if kind.from_input else results[kind.base])
-        source, index = kind
-        if source == "constant":
-            return index
-        return args[index] if source == "input" else results[index]
+        if self.parts.view_count:
+            return outputs_of(self.outputs, args, results, results[self.parts.result_count :])
+        return outputs_of(self.outputs, args, results, Views(self.views, args, results).all())
 
     # --- texts of the code that is compiled by now
 
@@ -119,6 +119,13 @@ class TrainingGraph:
     @property
     def asm(self) -> str:
         return "\n".join(graph.asm for graph in self.parts_compiled())
+
+
+def outputs_of(
+    kinds: Outputs, args: tuple[Any, ...], results: tuple[Any, ...], views: Sequence[torch.Tensor]
+) -> tuple[Any, ...]:
+    sources = {"input": args, "result": results, "view": views}
+    return tuple(index if source == "constant" else sources[source][index] for source, index in kinds)
 
 
 def write(target: torch.Tensor, result: torch.Tensor) -> None:
@@ -150,11 +157,13 @@ class ViewsGraph:
         self,
         outputs: Outputs,
         forward: CompiledGraph,
+        views: Sequence[Replay],
         fallback: Callable[..., Any],
         lifted: Sequence[torch.Tensor] = (),
     ) -> None:
         self.lifted = tuple(lifted)
         self.outputs = list(outputs)
+        self.views = list(views)
         self.forward = forward
         self.fallback = fallback
 
@@ -164,7 +173,7 @@ class ViewsGraph:
             results = self.forward(*args)
         except _capture.CheckFailed:
             return self.fallback(*args)
-        return tuple(TrainingGraph.output(kind, args, results) for kind in self.outputs)
+        return outputs_of(self.outputs, args, results, Views(self.views, args, results).all())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.forward, name)
@@ -186,15 +195,19 @@ def native_segment(segment: Segment) -> Any:
     )
 
 
-def make_function(parts: Sizes, forward: CompiledGraph, segments: Sequence[Segment]) -> Any:
+def make_function(
+    parts: Sizes, forward: CompiledGraph, segments: Sequence[Segment], views: Sequence[Replay]
+) -> Any:
     """The graph's forward as a function that autograd knows.
 
-    Its nodes are built natively; where this is not possible, `wrap` builds them.
+    Its nodes are built natively; where this is not possible, `wrap` builds them. `views`: they are results,
+    too, because nodes lead to some of them.
     """
     return _capture.TrainingFunction(
         forward,
-        nodes_in_python(parts.result_count, segments),
+        nodes_in_python(parts.result_count, segments, views),
         tuple(segment.native for segment in segments),
         arguments=parts.input_count,
         results=parts.result_count,
+        views=len(views),
     )

@@ -25,7 +25,6 @@ from codegen.autograd.derivatives import DerivativeRecipe, Differentiated
 from codegen.autograd.joint_graph import Joint
 from codegen.autograd.orders import call_by_call
 from codegen.autograd.partition import partition
-from codegen.autograd.replay import Replay
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.in_numbers import all_in_numbers, in_numbers, tensor_in_numbers
@@ -58,7 +57,7 @@ def compile_training(
     """
     if joint.enables_grad:
         raise NotSymbolic("results that require grad, while grad mode is off around the graph")
-    if any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
+    if joint.views or any(map(is_number, joint.outputs)):
         raise NotSymbolic("outputs that are made outside of the graph")
     with opened.mode:
         parts = partition(joint)

@@ -28,7 +28,7 @@ from codegen.launch.compiled import refuse
 from codegen.stored.layouts import expression_data, number
 from codegen.stored.names import DAMAGES
 from codegen.stored.plans import plan_data, plan_of
-from codegen.stored.training import Backward, Sizes, StoredSegment, output_data, output_of
+from codegen.stored.training import Backward, Sizes, StoredSegment, outputs_data, outputs_from
 from codegen.stored.values import Reader, Writer
 
 if TYPE_CHECKING:
@@ -156,9 +156,9 @@ def training_data(kept: KeptSizes, backward: list[list[Any]], writer: Writer, st
     parts = training.parts
     return {
         "names": training.names,
-        "outputs": [output_data(kind, writer) for kind in training.joint.outputs],
+        "outputs": outputs_data(training.joint.outputs, writer),
         "writes": [list(pair) for pair in training.joint.writes],
-        "sizes": [parts.input_count, parts.result_count],
+        "sizes": [parts.input_count, parts.result_count, parts.view_count],
         "segments": [
             segment_data(part, parts.backward[i + 1 :], writer)
             | {"templates": templates_data(plans, kept, writer, store)}
@@ -248,7 +248,7 @@ class StoredTraining:
     def __init__(self, data: dict[str, Any], reader: Reader) -> None:
         self.reader = reader
         self.names = data["names"]
-        self.outputs = [output_of(each, reader) for each in data["outputs"]]
+        self.outputs = outputs_from(data["outputs"], reader)
         self.writes = [(place, result) for place, result in data["writes"]]
         self.sizes = Sizes(*data["sizes"])
         self.segments = data["segments"]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 class Sizes:
     input_count: int
     result_count: int
+    view_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +172,10 @@ def training_data(graph: TrainingGraph, writer: Writer, store: Any) -> dict[str,
         raise NotStored("a module that holds tensors")
     return {
         "forward": plan_data(graph.forward, writer, store),
-        "outputs": [output_data(kind, writer) for kind in graph.outputs],
+        "outputs": outputs_data(graph.outputs, writer),
+        "views": [view_data(view, writer) for view in graph.views],
         "writes": [list(pair) for pair in graph.writes],
-        "sizes": [graph.parts.input_count, graph.parts.result_count],
+        "sizes": [graph.parts.input_count, graph.parts.result_count, graph.parts.view_count],
         "segments": [segment_data(segment, writer, store) for segment in graph.segments],
     }
 
@@ -184,16 +186,18 @@ def views_data(graph: ViewsGraph, writer: Writer, store: Any) -> dict[str, Any]:
         raise NotStored("a module that holds tensors")
     return {
         "forward": plan_data(graph.forward, writer, store),
-        "outputs": [output_data(kind, writer) for kind in graph.outputs],
+        "outputs": outputs_data(graph.outputs, writer),
+        "views": [view_data(view, writer) for view in graph.views],
     }
 
 
-def output_data(kind: Any, writer: Writer) -> Any:
-    if not isinstance(kind, Replay):
-        source, value = kind
-        return [source, writer.write(value)]
-    views = [None if v is None else writer.write((v.func, v.args, v.kwargs, v.index)) for v in kind.views]
-    return ["replay", [kind.from_input, kind.base, views, kind.detach, sorted(kind.modes)]]
+def outputs_data(kinds: Sequence[Any], writer: Writer) -> list[Any]:
+    return [[source, writer.write(value)] for source, value in kinds]
+
+
+def view_data(view: Replay, writer: Writer) -> list[Any]:
+    calls = [None if v is None else writer.write((v.func, v.args, v.kwargs, v.index)) for v in view.views]
+    return [view.source, view.base, calls, view.detach, sorted(view.modes), view.call]
 
 
 def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
@@ -237,24 +241,27 @@ def training_of(
     segments = [StoredSegment(i, each, reader, whole) for i, each in enumerate(data["segments"])]
     whole.parts = [segment.part for segment in segments]
     return TrainingGraph(
-        [output_of(each, reader) for each in data["outputs"]],
+        outputs_from(data["outputs"], reader),
         [(place, result) for place, result in data["writes"]],
         Sizes(*data["sizes"]),
         plan_of(data["forward"], reader, refuse),
         segments,
         refuse,
+        views=[view_of(each, reader) for each in data["views"]],
     )
 
 
 def views_of(data: dict[str, Any], reader: Reader) -> ViewsGraph:
-    outputs = [output_of(each, reader) for each in data["outputs"]]
-    return ViewsGraph(outputs, plan_of(data["forward"], reader, refuse), refuse)
+    views = [view_of(each, reader) for each in data["views"]]
+    forward = plan_of(data["forward"], reader, refuse)
+    return ViewsGraph(outputs_from(data["outputs"], reader), forward, views, refuse)
 
 
-def output_of(data: list[Any], reader: Reader) -> Any:
-    kind, content = data
-    if kind != "replay":
-        return kind, reader.read(content)
-    from_input, base, views, detach, modes = content
+def outputs_from(data: list[Any], reader: Reader) -> list[Any]:
+    return [(source, reader.read(value)) for source, value in data]
+
+
+def view_of(data: list[Any], reader: Reader) -> Replay:
+    source, base, views, detach, modes, call = data
     calls = [None if view is None else ViewCall(*reader.read(view)) for view in views]
-    return Replay(from_input, base, calls, detach, frozenset(modes))
+    return Replay(source, base, calls, detach, frozenset(modes), call)

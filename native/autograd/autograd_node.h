@@ -42,8 +42,8 @@ typedef struct {
     const int64_t *saved_arguments, *saved_results;
     const int64_t *kept_apart; /* for each saved result: would it hold this part's node? Then it is saved
                                   without its place in autograd's graph */
-    const int64_t *edges; /* below the count of arguments: an argument; the others are slots, counted through
-                             the parts */
+    const int64_t *edges; /* below the count of arguments: an argument; then a view of TrainingFunction; the
+                             others are slots, counted through the parts */
     int64_t first_slot;   /* the number of its first slot, counted so */
     int64_t holders;      /* results and edges that lead to a new node */
     int64_t nodes;        /* that are alive: together they hold one reference to this object */
@@ -64,6 +64,7 @@ typedef struct {
     PyObject *segments; /* a tuple; each comes after those that its edges lead to */
     int64_t nsegments;
     int64_t arguments, given, results;
+    int64_t views; /* made between nodes, which lead to some of them: only `wrap` does so */
 } TrainingFunction;
 
 #define METADATA_BYTES 96
@@ -148,7 +149,7 @@ PyObject *edge_to(PyObject *tensor);
 
 /* segment.c: makes the segment a part of a function with these counts, `slots` of them in earlier segments.
  * -1 with an exception where it does not fit, or belongs to another function. */
-int segment_attach(PyObject *segment, int64_t arguments, int64_t given, int64_t slots);
+int segment_attach(PyObject *segment, int64_t arguments, int64_t views, int64_t given, int64_t slots);
 int init_segment(PyObject *module);
 
 /* written_input.c */

@@ -100,7 +100,7 @@ static bool slots_fit(const Segment *segment, int64_t given)
     return true;
 }
 
-int segment_attach(PyObject *object, int64_t arguments, int64_t given, int64_t slots)
+int segment_attach(PyObject *object, int64_t arguments, int64_t views, int64_t given, int64_t slots)
 {
     if (Py_TYPE(object) != &SegmentType) {
         PyErr_Format(PyExc_TypeError, "expected a Segment, got %R", object);
@@ -110,7 +110,7 @@ int segment_attach(PyObject *object, int64_t arguments, int64_t given, int64_t s
     if (segment->first_slot >= 0 || !slots_fit(segment, given)
         || !all_below(segment->saved_arguments, segment->nsaved_arguments, 0, arguments)
         || !all_below(segment->saved_results, segment->nsaved_results, 0, given)
-        || !all_below(segment->edges, segment->nedges, 0, arguments + slots)) {
+        || !all_below(segment->edges, segment->nedges, 0, arguments + views + slots)) {
         PyErr_SetString(PyExc_ValueError, "a segment does not fit its function, or is part of another one");
         return -1;
     }

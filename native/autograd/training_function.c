@@ -8,9 +8,9 @@
  *
  * The nodes are built here (autograd_node.h) in the ordinary case. `wrap` makes them with
  * torch.autograd.Function in anomaly mode, under forward-mode gradients, where an argument or a result is a
- * view, and with another torch than expected. Under hooks on saved tensors the call raises
- * _capture.CheckFailed, and the program runs eagerly: a checkpoint finds a tensor again by its place among
- * the saved ones, and another graph may run the second time.
+ * view, where nodes lead to views of results or arguments, and with another torch than expected. Under hooks
+ * on saved tensors the call raises _capture.CheckFailed, and the program runs eagerly: a checkpoint finds a
+ * tensor again by its place among the saved ones, and another graph may run the second time.
  */
 #include "autograd/autograd_node.h"
 
@@ -105,8 +105,8 @@ static int detach_views(const TrainingFunction *function, PyObject **given)
 
 static bool is_ordinary(const TrainingFunction *function, PyObject *const *args, PyObject *const *given)
 {
-    if (autograd_layout_ready() != 1 || *autograd_symbols.anomaly_mode || !torch_symbols.grad_mode()
-        || saved_tensor_hooks_active() || !arguments_fit(function, args)) {
+    if (function->views > 0 || autograd_layout_ready() != 1 || *autograd_symbols.anomaly_mode
+        || !torch_symbols.grad_mode() || saved_tensor_hooks_active() || !arguments_fit(function, args)) {
         return false;
     }
     for (int64_t i = 0; i < function->given; i++) {
@@ -346,12 +346,12 @@ static int take_segments(TrainingFunction *function)
     int64_t slots = 0;
     for (int64_t i = 0; i < function->nsegments; i++) {
         PyObject *segment = PyTuple_GET_ITEM(function->segments, i);
-        if (segment_attach(segment, function->arguments, function->given, slots) < 0) {
+        if (segment_attach(segment, function->arguments, function->views, function->given, slots) < 0) {
             return -1;
         }
         const Segment *own = (Segment *)segment;
         for (int64_t e = 0; e < own->nedges; e++) {
-            int64_t slot = own->edges[e] - function->arguments;
+            int64_t slot = own->edges[e] - function->arguments - function->views;
             for (int64_t to = i - 1; slot >= 0; to--) {
                 Segment *target = (Segment *)PyTuple_GET_ITEM(function->segments, to);
                 if (target->first_slot <= slot) {
@@ -373,11 +373,11 @@ static int take_segments(TrainingFunction *function)
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"forward", "wrap", "segments", "arguments", "results", NULL};
+    static char *names[] = {"forward", "wrap", "segments", "arguments", "results", "views", NULL};
     PyObject *forward, *wrap, *segments;
-    long long arguments, results;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!LL", names, &forward, &wrap, &PyTuple_Type, &segments,
-                                     &arguments, &results)) {
+    long long arguments, results, views = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!LL|L", names, &forward, &wrap, &PyTuple_Type,
+                                     &segments, &arguments, &results, &views)) {
         return NULL;
     }
     if (!compiled_graph_check(forward) || results > compiled_graph_nouts(forward)) {
@@ -399,6 +399,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     function->arguments = arguments;
     function->given = compiled_graph_nouts(forward);
     function->results = results;
+    function->views = views;
     if (take_segments(function) < 0) {
         Py_DECREF(function);
         return NULL;
@@ -431,7 +432,7 @@ static PyMemberDef function_members[] = {
 
 static PyTypeObject TrainingFunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.TrainingFunction",
-    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, segments, arguments, results)\n\n"
+    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, segments, arguments, results, views=0)\n\n"
                         "A compiled forward whose results have gradients; the nodes in autograd's graph run "
                         "the segments."),
     .tp_basicsize = sizeof(TrainingFunction),

@@ -10,7 +10,8 @@ import torch
 from torch import fx
 
 import capture
-from codegen.autograd.joint_graph import Joint, Replay, trace_joint
+from codegen.autograd.joint_graph import Joint, trace_joint
+from codegen.autograd.replay import Views
 from codegen.compile_fx import compile_fx
 from codegen.fake.fake import fake_mode
 from codegen.kernel.errors import UntraceableError
@@ -52,16 +53,19 @@ def test_kinds_of_outputs() -> None:
         and number == ("constant", 3)
         and nothing == ("constant", None)
     )
-    assert isinstance(view, Replay) and view.from_input and not view.detach
-    assert isinstance(detached, Replay) and detached.detach
-    assert isinstance(row, Replay) and not row.from_input and row.base == 0
+    assert [view, detached, row] == [("view", 0), ("view", 1), ("view", 2)]
+    assert [(each.source, each.base, each.detach) for each in joint.views] == [
+        ("input", 0, False),
+        ("input", 0, True),
+        ("result", 0, False),
+    ]
     assert len(joint.results) == 1
 
 
 def test_a_replayed_view_is_eagers_view() -> None:
     joint = joint_of(lambda x: (x * 2, x[1:].t()), leaf(3, 4))
     x = leaf(3, 4)
-    view = joint.outputs[1].run(x)
+    view = Views(joint.views, [x], []).view(0)
     expected = x[1:].t()
     assert view.stride() == expected.stride() and view._base is x and view.data_ptr() == expected.data_ptr()
     assert type(view.grad_fn) is type(expected.grad_fn)
