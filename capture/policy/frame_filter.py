@@ -178,6 +178,11 @@ def why_not_captured(code: CodeType) -> str | None:
     return None if code in _requested else _why_not_from_there(code)
 
 
+def makes_distributions(code: CodeType) -> bool:
+    """Whether it is code of torch's distributions: what makes one checks and normalizes tensors."""
+    return code.co_filename.startswith(_DISTRIBUTIONS)
+
+
 @cached(maxsize=8192)
 def _why_not_from_there(code: CodeType) -> str | None:
     path = code.co_filename
@@ -189,9 +194,7 @@ def _why_not_from_there(code: CodeType) -> str | None:
         if (path, code.co_qualname) in TORCH_FUNCTIONS_CAPTURED:
             return None
         captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
-        makes_modules = not path.startswith(_DISTRIBUTIONS) and code.co_name.startswith(
-            TORCH_NAMES_LEFT_ALONE
-        )
+        makes_modules = not makes_distributions(code) and code.co_name.startswith(TORCH_NAMES_LEFT_ALONE)
         return None if captured and not makes_modules else "part of torch"
     if path.startswith(_STDLIB) and os.sep + "site-packages" + os.sep not in path:
         return "standard library"

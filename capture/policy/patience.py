@@ -96,7 +96,7 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
         return Kind.BACKWARD
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
-    if code.co_name == "__init__":
+    if code.co_name == "__init__" and not frame_filter.makes_distributions(code):
         return Kind.NEVER
     spent, known = (None, None) if learned is None else (learned.spent_in(code), learned.kind_of(code))
     if spent is not None:

@@ -124,6 +124,14 @@ class Table(dict[Any, Value]):
         except KeyError:
             return default
 
+    def whole(self, key: Any) -> Value | None:
+        """The value where several families enter parts of it, as rows of a list.
+
+        A family may have been imported for another key. Then its rows alone are there.
+        """
+        self.load((name_of(key),))
+        return dict.get(self, key)
+
     def __contains__(self, key: Any) -> bool:
         return self.get(key, MISSING) is not MISSING
 

@@ -56,6 +56,9 @@ OPERATORS = {
         aten::_scaled_dot_product_flash_attention_for_cpu
         aten::_scaled_dot_product_flash_attention_for_cpu_backward
     """,
+    "codegen.rewrite.categories": """
+        aten::multinomial
+    """,
     "codegen.rewrite.deterministic_fill": """
         aten::empty.memory_format aten::empty_like aten::empty_strided aten::new_empty aten::new_empty_strided
     """,

@@ -225,7 +225,7 @@ def rule_for(op: OpOverload) -> Body | None:
     Rows of several files are asked in the order of the files' names. The rules for lists of tensors are made
     when the first such operator comes: they cost as much as all others.
     """
-    rows = sorted(OPERATORS.get(op, ()), key=lambda row: row.body.__module__)
+    rows = sorted(OPERATORS.whole(op) or (), key=lambda row: row.body.__module__)
     if op.name().removeprefix("aten::") in FROM_TORCH:
         rows.append(Row(torch._decomp.decomposition_table[op]))
     if rows:

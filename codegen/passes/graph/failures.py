@@ -101,6 +101,7 @@ SAFE = frozenset(
 )
 SAFE_DRAWS = frozenset((
     torch.ops.aten.bernoulli_.float, torch.ops.aten.normal_.default, torch.ops.aten.uniform_.default,
+    torch.ops.aten.exponential_.default,
 ))  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from codegen.kernel.program import BufferInfo, ExternStep, Step, ViewStep
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import Indices, Scan, Scattered, Shape, numel
 from codegen.passes.group.align import fit, open_group, rebase
+from codegen.passes.group.early_checks import early_checks, is_draw
 from codegen.passes.group.group import Group, Member
 from codegen.passes.group.reach import Reach
 from codegen.passes.group.roots import Root
@@ -47,7 +48,7 @@ Reading = tuple[str | Root, frozenset[Index] | Indices]
 
 
 class DirectNeeds:
-    """What each item needs directly: what a root or call reads, and the order of writes and effects."""
+    """What each item needs directly: what a root or call reads, the order of writes, effects and draws."""
 
     def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
         self.writers: dict[str, list[Root | ExternStep | ViewStep]] = {}
@@ -60,6 +61,8 @@ class DirectNeeds:
                 self.writers.setdefault(name, []).append(writer)
         self.order = MemoryOrder(lowering, roots)
         self.effects: dict[int, Step] = effects_before(lowering.steps)
+        self.checks: list[Root] = []
+        self.checks = early_checks(lowering.steps, roots, self.before)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
         """The items that `item` needs directly."""
@@ -69,6 +72,8 @@ class DirectNeeds:
             names: Iterable[str] = item.loads
         else:
             names = step_reads(item)
+            if is_draw(item):
+                yield from self.checks
             if id(item) in self.effects:
                 yield self.effects[id(item)]  # type: ignore[misc]
         for name in names:

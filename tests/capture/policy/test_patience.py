@@ -106,6 +106,23 @@ def test_what_changes_before_the_capture_is_a_symbol_in_it(arguments_of, monkeyp
     assert captured(f.__code__) and not counters["recompiles"]
 
 
+def test_what_makes_a_distribution_again_and_again_is_captured():
+    """Its tensors are normalized and checked each time. What makes modules never gets hot."""
+    makes = torch.distributions.Categorical.__init__
+
+    def sample(turns, probs):
+        return [torch.distributions.Categorical(probs).sample() for _ in range(turns)]
+
+    torch.manual_seed(0)
+    expected = sample(20, torch.tensor([0.3, 0.7]))
+    torch.manual_seed(0)
+    with capture.enable():
+        assert sample(20, torch.tensor([0.3, 0.7])) == expected
+        with pytest.raises(ValueError, match="Simplex"):
+            torch.distributions.Categorical(torch.tensor([-0.3, 0.7]))
+    assert captured(makes.__code__)
+
+
 def test_what_runs_once_is_not_captured():
     def once(x):
         return torch.sin(x) * 2
@@ -171,6 +188,7 @@ def test_kinds():
         kind(layer.forward.__code__) is Kind.BRIEF for layer in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
     )
     assert kind(Model.__init__.__code__) is Kind.NEVER
+    assert kind(torch.distributions.Categorical.__init__.__code__) is Kind.STRAIGHT
     assert kind(torch.nn.Module._call_impl.__code__) is Kind.ASK
     assert kind(importlib._bootstrap._find_and_load.__code__) is Kind.IMPORT
 

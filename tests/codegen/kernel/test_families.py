@@ -62,6 +62,24 @@ print(before, found.__module__, families())
     assert run(IMPORTED + text) == "[] codegen.lower.scan ['codegen.lower.scan']"
 
 
+def test_a_key_has_the_rows_of_all_its_families() -> None:
+    """The rows of one family were entered when another key was looked up."""
+    text = """
+import torch
+from codegen.rewrite.table import rule_for
+from codegen.rewrite.rows import OPERATORS
+aten = torch.ops.aten
+for op in (aten._softmax.default, aten._log_softmax.default, aten.native_batch_norm.default):
+    rule_for(op)
+    print(op.name(), len(OPERATORS[op]), sorted(row.body.__module__.split(".")[-1] for row in OPERATORS[op]))
+"""
+    assert run(text).splitlines() == [
+        "aten::_softmax 1 ['norms']",
+        "aten::_log_softmax 2 ['half', 'norms']",
+        "aten::native_batch_norm 2 ['half', 'norms']",
+    ]
+
+
 def test_a_look_up_that_misses_imports_nothing() -> None:
     text = """
 keys = [torch.ops.aten.mm.default, "mm", len, torch.nn.Linear(1, 1), dict]
