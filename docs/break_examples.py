@@ -7,6 +7,7 @@ Out: docs/graph_breaks.md shows them (scripts/make_graph_breaks.py); tests/test_
 import contextlib
 import functools
 import io
+import random
 import types
 
 import numpy as np
@@ -108,6 +109,31 @@ def breaks(x):
 
 def mended(x):
     return (x + 1) * 2  # format the error where it is caught, outside
+
+
+# === changing_items
+
+RECORDS = [(torch.full((4,), float(i)), None if i % 3 else torch.ones(4)) for i in range(12)]
+
+
+@capture.disable
+def drawn():
+    return random.Random(0).sample(RECORDS, 10)  # in the next call, other records lack their second part
+
+
+def breaks(x):
+    batch = drawn()
+    following = torch.stack([second for _, second in batch if second is not None])
+    return (x + 1).sum() * following.sum()
+
+
+FIRST = torch.stack([first for first, _ in RECORDS])
+IS_THERE = torch.tensor([second is not None for _, second in RECORDS])
+
+
+def mended(x):
+    following = torch.where(IS_THERE[:, None], FIRST, 0.0)
+    return (x + 1).sum() * following.sum()
 
 
 # === compare

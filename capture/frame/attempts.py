@@ -24,6 +24,7 @@ from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.retry import (
     AssertionsAsBreaks,
     CallsAsBreaks,
+    ChangingItems,
     ErrorsAsBreaks,
     FirstStep,
     NumbersChange,
@@ -35,6 +36,7 @@ from capture.report.retry import (
     UnexpectedWay,
     Uninitialized,
 )
+from capture.sizes import item_kinds
 from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.unbacked import Allowed
 from capture.variables.core.class_lookup import forget_pending
@@ -57,6 +59,7 @@ class Attempts:
     expected: ExpectedBreak | None
     break_at: int | None  # the number of instructions before the break
     reason: GraphBreak | None
+    left_until: int | None  # the instruction up to which Python runs the frame behind the break
 
     def __init__(
         self,
@@ -74,6 +77,8 @@ class Attempts:
         self.long_callees = 0
         self.has_to_pay = patience.has_to_pay()
         self.may_wait = may_wait
+        if resume.is_resume(frame.code):
+            item_kinds.note_records(seen.kinds, frame)
         self._start_afresh()
         self.expected = expected_breaks.of(frame.code)
         if self.expected is not None:
@@ -94,11 +99,11 @@ class Attempts:
         self._expect_nothing()
 
     def _expect_nothing(self) -> None:
-        self.expected = self.break_at = self.reason = None
+        self.expected = self.break_at = self.reason = self.left_until = None
 
     def begin(self) -> RootTranslator:
         forget_pending()
-        return RootTranslator(
+        tx = RootTranslator(
             OutputGraph(
                 self.policy,
                 break_at_assertions=self.break_at_assertions,
@@ -110,9 +115,12 @@ class Attempts:
                 breaks_before_errors=self.breaks_before_errors,
                 is_native=self.settings.backend_name == "llvm",
                 is_own=is_own(self.settings.backend),
+                watches_items=self.left_until is None,
             ),
             self.frame,
         )
+        tx.left_until = self.left_until
+        return tx
 
     def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
         """The reason for the break at which `tx` stands; None where the frame returned.
@@ -212,6 +220,13 @@ class Attempts:
             signal.initialize()
         self._start_afresh()
 
+    def _without_changing_items(self, signal: Any, tx: RootTranslator) -> None:
+        self._expect_nothing()
+        self.break_at, self.left_until = signal.begin, signal.end
+        self.reason = GraphBreak("changing_items", value=signal.place)
+        self.reason.stack.append(tx.frame_summary())
+        check_divisible(self.frame.code, self.reason)
+
     def _no_more(self, signal: Any, tx: RootTranslator) -> None:
         raise signal
 
@@ -227,6 +242,7 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
     UnexpectedWay: Attempts._another_way,
     StateMoved: Attempts._in_another_state,
     TooLong: Attempts._without_long_callee,
+    ChangingItems: Attempts._without_changing_items,
     Uninitialized: Attempts._with_parameters,
     FirstStep: Attempts._no_more,
 }

@@ -189,7 +189,7 @@ class Converter:
         under fullgraph.
         """
         with function_modes.resumed():
-            return check_limit(frame, self.settings)
+            return check_limit(frame, self.settings, self.history.of(frame))
 
     def _new_entry(self, frame: Any, handled: BaseException | None) -> Any:
         may_wait = self.first_steps.may_wait(frame.code, self.settings)

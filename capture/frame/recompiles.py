@@ -20,15 +20,17 @@ from capture.report import callbacks, log, observe
 from capture.report.config import config
 from capture.report.errors import RecompileError, RecompileLimitExceeded
 from capture.report.pieces import piece_of
+from capture.sizes import item_kinds
 from guards.failure import FailureText, explain_failure
 from guards.kinds.constants import ConstantGuard
 from guards.namespace import FrameNamespace
 
 if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
+    from capture.sizes.policy import Seen
 
 
-def check_limit(frame: Any, settings: CaptureSettings) -> bool:
+def check_limit(frame: Any, settings: CaptureSettings, seen: Seen) -> bool:
     if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
     if not frame.failures:
@@ -41,6 +43,7 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     callbacks.tell(f"{name}: {texts[0]}", frame.code)
     if config.error_on_recompile or stance.current() == stance.FAIL_ON_RECOMPILE:
         raise RecompileError(f"{name} would be captured again: {'; '.join(dict.fromkeys(texts))}")
+    item_kinds.note_changes(seen.kinds, [cause.guard for cause in causes], _namespace(frame))
     observe.tell("recompile", causes=causes, entries=[entry for entry, _ in frame.failures])
     if len(frame.failures) < config.recompile_limit:
         return True
@@ -74,8 +77,7 @@ def _advice(cause: FailureText) -> str:
 
 def failures(frame: Any) -> list[FailureText]:
     """Why each entry that was tried did not fit; the entry that was used last comes first."""
-    names = (frame.globals, frame.builtins)
-    namespace = FrameNamespace.from_localsplus(frame.code, frame.locals, _capture.NULL, names, frame.function)
+    namespace = _namespace(frame)
     found = []
     for entry, index in frame.failures:
         if 0 <= index < len(entry.guard_set):
@@ -83,3 +85,8 @@ def failures(frame: Any) -> list[FailureText]:
         else:
             found.append(FailureText("", "", "", "a value that the code reads is no longer there"))
     return found
+
+
+def _namespace(frame: Any) -> FrameNamespace:
+    names = (frame.globals, frame.builtins)
+    return FrameNamespace.from_localsplus(frame.code, frame.locals, _capture.NULL, names, frame.function)

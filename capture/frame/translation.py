@@ -127,7 +127,7 @@ def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureS
     if settings.fullgraph and reason.id != "call_of_capture":
         observe.tell("break", reason=reason, is_error=True)
         raise Unsupported(reason)
-    if not operations and not tx.saw_torch:
+    if not operations and not tx.saw_torch and tx.left_until is None:
         raise SkipFrame(f"nothing to capture before: {reason.reason}")
     check_divisible(frame.code, signal)
     if frame_filter.is_whole_or_nothing(frame.code):

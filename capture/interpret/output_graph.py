@@ -25,6 +25,7 @@ from capture.graph.named_functions import new_graph
 from capture.graph.program_places import PLACES, places_of
 from capture.interpret.budget import Budget
 from capture.interpret.changed_flags import ChangedFlags
+from capture.interpret.changing_items import changing_items
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
 from capture.interpret.hidden_writes import HiddenWrites
@@ -72,6 +73,7 @@ class OutputGraph:
         breaks_before_errors: bool = False,
         is_native: bool = False,
         is_own: bool = False,
+        watches_items: bool = True,
     ) -> None:
         self.granted = begin()
         self.graph = new_graph()
@@ -91,6 +93,7 @@ class OutputGraph:
         self.inner_gradients = InnerGradients(self)
         self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
+        self.changing_items = changing_items(self) if watches_items else None
         self.may_wait = may_wait  # for the next call, if this is a first step
         self.is_native = is_native  # the graph becomes native code, whose operations are not those of Python
         self.is_own = is_own  # the backend is one of this package

@@ -39,6 +39,7 @@ class RootTranslator(Translator):
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals), local_variables, cells)
+        self.left_until: int | None = None  # behind a break, Python runs the frame up to this instruction
         self.entry_values = {id(value) for value in values.values()}
         #: whether the arguments or the closure hold anything of torch
         held = [
@@ -63,11 +64,18 @@ class RootTranslator(Translator):
 
         Raises GraphBreak where an instruction can't be captured. Then `steps` stands at that instruction.
         """
+        watch = self.output.changing_items
         while self.returned is None:
+            if watch is not None:
+                watch.before_step(self)
             if self.steps == break_at:
-                return None
+                break
             try:
                 self.step()
+            except GraphBreak:
+                if watch is not None:
+                    watch.at_end()
+                raise
             except ObservedException as raised:
                 signal = GraphBreak("raised", error=raised.variable.describe())
                 signal.stack.append(self.frame_summary())
@@ -76,6 +84,8 @@ class RootTranslator(Translator):
                 raise signal from None
             self.steps += 1
             self.output.root_step = self.steps
+        if watch is not None:
+            watch.at_end()
         return self.returned
 
 

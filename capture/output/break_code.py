@@ -6,6 +6,9 @@ Out: a `FrameCode`. Its body rebuilds the live values and runs the instruction i
 
     y = x * 2; save(y); return y + 1    ->    y = graph_0(x)[0]; save(y); return
                                                Continuation(resume_at_return, (y,))
+
+Python may have to run several statements (`capture/interpret/changing_items.py`). Then the body holds all of
+their instructions and the locals that they read.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ from capture.variables.core.constant import ConstantMethod, ConstantVariable
 from guards.namespace import STACK_ITEM
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from capture.interpret.root_translator import RootTranslator
     from capture.interpret.translator import Translator
 
 
@@ -39,24 +45,27 @@ if TYPE_CHECKING:
 UNKNOWN_RESULT = frozenset({"data_dependent_value", "iterate"})
 
 
-def code_for_break(tx: Translator, reason: str) -> FrameCode:
+def code_for_break(tx: RootTranslator, reason: str) -> FrameCode:
     code = PythonCode(tx.output)
     _build_everything(tx, code)
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
     tx.output.side_effects.deferred.emit(code)
-    _break(tx, code, reason in UNKNOWN_RESULT)
+    if tx.left_until is None:
+        _break(tx, code, reason in UNKNOWN_RESULT)
+    else:
+        _leave_statements(tx, code, tx.left_until)
     return finish(tx, code)
 
 
-def _live_locals(tx: Translator) -> list[str]:
+def _live_locals(tx: RootTranslator) -> list[str]:
     """The locals that the rest of the frame may read: after the instruction, after its jump, or in its
     exception handler.
     """
     point = resume.point_of(tx.code)
     names: set[str] = set()
-    for target in _targets(tx):
+    for target in _targets(tx) if tx.left_until is None else (tx.index, tx.left_until):
         names |= live_names(point.original, target - point.prologue)
     names.add(resume.owner_name(point.original) or "")
     return [name for name in tx.locals if name in names]
@@ -79,7 +88,7 @@ def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
     return result
 
 
-def _build_everything(tx: Translator, code: PythonCode) -> None:
+def _build_everything(tx: RootTranslator, code: PythonCode) -> None:
     """Build the live objects that the frame made, before any object is changed and any code runs."""
     held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
     for variable in held:
@@ -88,8 +97,10 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
                 code.build(part)
 
 
-def ends_the_frame(tx: Translator) -> bool:
+def ends_the_frame(tx: RootTranslator) -> bool:
     """Whether the frame only returns the result of the instruction that breaks the graph."""
+    if tx.left_until is not None:
+        return False
     if tx.handlers[tx.index] is not None:
         return False
     following = _successors(tx.instructions[tx.index])
@@ -110,7 +121,7 @@ def _break(tx: Translator, code: PythonCode, unknown: bool) -> None:
     region = TryBegin(caught, handler.lasti, handler.depth) if handler is not None else None
     if region is not None:
         code.append(region)
-    _emit_instruction(tx, code, instruction, jumped)
+    _emit_instruction(tx, code, instruction, jumped, tx.keyword_names, tx.locals)
     if region is not None:
         code.append(TryEnd(region))
     for target, by_jump in _successors(instruction):
@@ -122,6 +133,31 @@ def _break(tx: Translator, code: PythonCode, unknown: bool) -> None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
         _continue_at(tx, code, handler.target, kinds)
+
+
+def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
+    """Python runs the instructions up to `end`, where nothing is on the stack, with the frame's locals."""
+    for variable in tx.stack:
+        _push(code, variable)
+    live = {*_live_locals(tx), *(n for n, v in tx.locals.items() if end_is_noticed(v, code, tx.stack))}
+    names = [name for name in tx.locals if name in live and name != resume.OWNER]
+    for name in names:
+        code.load(tx.locals[name])
+    for name in reversed(names):
+        code.store_local(name)
+    code.append(DEAD_LOCALS)
+    bound = dict.fromkeys(names, False)
+    keywords: tuple[str, ...] = ()
+    for instruction in tx.instructions[tx.index : end]:
+        if dialect.names_keywords(instruction):
+            keywords = tx.code.co_consts[instruction.arg or 0]
+        elif instruction.name not in dialect.PREPARES_CALL:
+            _emit_instruction(tx, code, instruction, Label(), keywords, bound)
+        if instruction.name in dialect.WRITES_LOCAL:
+            bound[instruction.value] = True
+        if dialect.is_call(instruction):
+            keywords = ()
+    _continue_at(tx, code, end, [], in_locals=bound)
 
 
 def _push(code: PythonCode, variable: Variable) -> None:
@@ -140,19 +176,28 @@ def _kind(variable: Variable) -> str:
     return stack_items.HANDLED if _is_marker(variable) else stack_items.VALUE
 
 
-def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction, jumped: Label) -> None:
-    """The instruction of the program, at its own line."""
+def _emit_instruction(
+    tx: Translator,
+    code: PythonCode,
+    instruction: Instruction,
+    jumped: Label,
+    keywords: tuple[str, ...],
+    bound: Container[str],
+) -> None:
+    """The instruction of the program, at its own line. `bound` has the names of the bound locals."""
     line, end_line, column, end_column = instruction.positions
     location = InstrLocation(line or instruction.line, end_line, column, end_column)
     own = Assembler(location, code.instructions)
     if dialect.is_call(instruction):
         assert instruction.arg is not None
-        own.call(instruction.arg, tx.keyword_names)
+        own.call(instruction.arg, keywords)
     elif dialect.loads_method(instruction):  # as an attribute: then the layout of the stack is known
         own.load_bound_method(instruction.value)
+    elif instruction.name in dialect.LOADS_CONSTANT:
+        own.load_constant(instruction.value)
     elif instruction.name in _CELLS:
         _through_cell(tx, code, own, instruction)
-    elif instruction.name in dialect.READS_LOCAL and instruction.value not in tx.locals:
+    elif instruction.name in dialect.READS_LOCAL and instruction.value not in bound:
         # not the instruction itself: an argument that the frame has deleted is bound here
         _raise(code, own, *unbound_local(instruction.value))
     elif instruction.target is not None:
@@ -189,11 +234,17 @@ def _raise(code: PythonCode, own: Assembler, kind: type[NameError], text: str) -
 
 
 def _continue_at(
-    tx: Translator, code: PythonCode, target: int, kinds: list[str], unknown: bool = False
+    tx: Translator,
+    code: PythonCode,
+    target: int,
+    kinds: list[str],
+    unknown: bool = False,
+    in_locals: dict[str, bool] | None = None,
 ) -> None:
     """Move the stack into temporaries and return the Continuation.
 
-    `unknown`: the top of the stack is another value in each call.
+    `unknown`: the top of the stack is another value in each call. `in_locals`: the new code has these locals
+    of the frame as its own, with whether it has just stored them; else it has variables for them.
     """
     point = resume.point_of(tx.code)
     target -= point.prologue
@@ -207,26 +258,40 @@ def _continue_at(
     wanted = live | {owner}
     held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
     names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code, tx.stack))
+    if in_locals is not None:
+        names = tuple(in_locals)
     code.load_callable(_capture.Continuation)
     resumed = resume.resume_code(point.original, target, tuple(kinds), names)
-    resume.note_open_locals(resumed, _open_locals(tx, kinds, names, unknown))
+    stored = [name for name, is_stored in (in_locals or {}).items() if is_stored]
+    resume.note_open_locals(resumed, _open_locals(tx, kinds, names, unknown, stored))
     _load_resume_function(tx, code, point.original, resumed)
-    count = _load_owner(tx, code, owner) + _load_stack_arguments(tx, code, kinds)
+    if in_locals is not None and owner in in_locals:
+        code.load_local(owner)
+        count = 1
+    else:
+        count = _load_owner(tx, code, owner)
+    count += _load_stack_arguments(tx, code, kinds)
     others = [n for n in names if n != owner]
     for name in others:
-        code.load(tx.locals[name])
+        if in_locals is None:
+            code.load(tx.locals[name])
+        else:
+            code.load_local(name)
     code.build_tuple(count + len(others))
     code.call(2)
     code.return_value()
 
 
 def _open_locals(
-    tx: Translator, kinds: list[str], names: tuple[str, ...], unknown: bool
+    tx: Translator, kinds: list[str], names: tuple[str, ...], unknown: bool, stored: list[str]
 ) -> dict[str, frozenset[int]]:
-    """The arguments of a resume function that are symbols here, and so differ from call to call."""
+    """The arguments of a resume function that are symbols here, and so differ from call to call. What Python
+    has `stored` comes from items of another kind in each call: there are more of them or less.
+    """
     below = {f"{STACK_ITEM}{i}": value for i, value in enumerate(tx.stack[: len(kinds) - 1])}
-    held = {**below, **{name: tx.locals[name] for name in names}}
+    held = {**below, **{name: tx.locals[name] for name in names if name not in stored}}
     opened = {name: dims for name, variable in held.items() if (dims := variable.open_dims()) is not None}
+    opened |= dict.fromkeys(stored, frozenset({0}))
     if unknown:
         opened[f"{STACK_ITEM}{len(kinds) - 1}"] = frozenset()
     return opened

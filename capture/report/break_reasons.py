@@ -82,6 +82,10 @@ REASONS: dict[str, Reason] = {
         "read it outside the captured code",
     ),
     "iterate": Reason("the iteration over {value} is not captured", "iterate over a list, tuple or range"),
+    "changing_items": Reason(
+        "{value} is of another kind in each call: Python runs the statements that read it",
+        "keep what may be missing in one tensor, with a mask beside it",
+    ),
     "truth_value": Reason("the truth value of {value} is not known", "compare with a value explicitly"),
     "unknown_type": Reason("the type of {value} is not known", "use a plain Python value"),
     "not_constant": Reason("the value of {value} must be known here", "use a plain Python value"),

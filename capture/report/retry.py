@@ -56,6 +56,17 @@ class NumbersChange(Retry):
     """The frame gives a number that it reads another value: in the next attempt, the number is a symbol."""
 
 
+class ChangingItems(Retry):
+    """Statements read items of another kind in each call: in the next attempt, Python runs them.
+
+    `begin` instructions are done before them; they end before the instruction at `end`.
+    """
+
+    def __init__(self, place: str, begin: int, end: int) -> None:
+        super().__init__(place)
+        self.place, self.begin, self.end = place, begin, end
+
+
 class TooLong(Retry):
     """The capture would not pay: the next attempt does not inline the function that is too long."""
 

@@ -63,7 +63,8 @@ class Seen:
     DYNAMIC stands for a size or stride that changed; None for a float or iterator position that changed, and
     for the sizes and strides of a tensor whose number of dims changed. `written` has the attributes, items
     and globals that the code sets. `lengths` has the lengths of existing lists, by their place; `loops`
-    those of loops, which all codes share: a loop may be captured with several callers.
+    those of loops, which all codes share: a loop may be captured with several callers. `kinds` has the places
+    of items whose kind has changed (`capture/sizes/item_kinds.py`).
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class Seen:
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
     loops: dict[Any, set[int]] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
     owned: bool = False  # sizes and strides are of one owner of the method
     alone: bool = True  # no other owner of the method has values of its own
 
@@ -87,6 +89,7 @@ class Seen:
             "floats": self.floats,
             "positions": self.positions,
             "written": sorted(self.written),
+            "kinds": self.kinds,
         }
 
     def _for_any_owner(self, layouts: dict[str, list[int] | None]) -> dict[str, list[int] | None]:
@@ -105,7 +108,7 @@ class Seen:
 
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what an earlier process saw, where this process has seen nothing."""
-        for name in ("sizes", "strides", "floats", "positions"):
+        for name in ("sizes", "strides", "floats", "positions", "kinds"):
             for place, value in data.get(name, {}).items():
                 getattr(self, name).setdefault(place, value)
         for place, values in data.get("ints", {}).items():

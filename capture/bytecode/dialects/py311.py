@@ -64,6 +64,7 @@ READS_VARIABLE = frozenset(
 )
 #: of these, the instructions on locals
 READS_LOCAL = frozenset(("LOAD_FAST", "DELETE_FAST"))
+DELETES_LOCAL = frozenset(("DELETE_FAST",))
 #: the old value of the local is dead; the old value of a cell may still be used by a closure
 WRITES_LOCAL = frozenset(("STORE_FAST",))
 CALLS_WITH_STARS = frozenset(("CALL_FUNCTION_EX",))  # f(*args, **kwargs)
@@ -72,6 +73,10 @@ READS_CELL = frozenset(("LOAD_DEREF",))
 WRITES_CELL = frozenset(("STORE_DEREF",))
 CHANGES_CELL = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 _MAKES_CELLS = frozenset(("MAKE_CELL", "COPY_FREE_VARS"))
+
+PREPARES_CALL = frozenset(("PRECALL", "KW_NAMES"))  # `call` adds them
+#: what stands in front of the first statement of a frame
+BEGINS_FRAME = _MAKES_CELLS | {"RESUME"}
 
 #: takes the next item of the inner iterator of `yield from`
 DELEGATES = frozenset(("SEND",))
@@ -158,6 +163,11 @@ def listing(code: CodeType) -> str:
 def is_call(instruction: Instruction) -> bool:
     """A call with its arguments one by one on the stack (not `f(*args)`)."""
     return instruction.name == "CALL"
+
+
+def names_keywords(instruction: Instruction) -> bool:
+    """Names the keywords of the call that follows."""
+    return instruction.name == "KW_NAMES"
 
 
 def begins_call_without_arguments(instruction: Instruction) -> bool:

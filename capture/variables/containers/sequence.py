@@ -16,7 +16,7 @@ import torch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.ranges import SliceVariable
-from capture.variables.core.base import LazyVariable, NotConstant, Variable, realize
+from capture.variables.core.base import LazyVariable, NotConstant, Variable, realize, realized_item
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
@@ -78,9 +78,7 @@ class SequenceVariable(Variable):
         return self.realized_items()
 
     def realized_items(self) -> list[Variable]:
-        for index, item in enumerate(self.items):
-            self.items[index] = realize(item)
-        return list(self.items)
+        return [realized_item(self.items, index) for index in range(len(self.items))]
 
     def like(self, items: list[Variable]) -> Variable:
         """A new sequence of the type that slicing and concatenation return."""
@@ -94,9 +92,7 @@ class SequenceVariable(Variable):
         index = index_of(tx, key)
         if not -len(self.items) <= index < len(self.items):
             raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")
-        item = realize(self.items[index])
-        self.items[index] = item
-        return item
+        return realized_item(self.items, index)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
         return method_of_value(tx, self, name)
@@ -246,7 +242,7 @@ def live_items(self: SequenceVariable, tx: Interpreter) -> Iterator[Variable]:
     """The items, read by index as C code reads them. An `__eq__` may change the sequence meanwhile."""
     index, changes = 0, self.changes
     while index < len(self.items):
-        self.items[index] = item = realize(self.items[index])
+        item = realized_item(self.items, index)
         yield item
         if changes != self.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")

@@ -260,7 +260,14 @@ class LazyVariable(Variable):
         self.value = value
 
     def realize(self) -> Variable:
+        watch = self.output.changing_items
+        if watch is not None:
+            watch.note(self.source)
         return wrap(self.output, self.value, self.source)
+
+    def changes_kind(self) -> bool:
+        watch = self.output.changing_items
+        return watch is not None and watch.covers(self.source)
 
     def python_type(self) -> type:
         return self.realize().python_type()
@@ -297,3 +304,14 @@ class LazyVariable(Variable):
 
 def realize(variable: Variable) -> Variable:
     return variable.realize() if isinstance(variable, LazyVariable) else variable
+
+
+def realized_item(items: list[Variable], index: int) -> Variable:
+    """The item, from now on in place of its lazy variable. An item that differs in kind from call to call
+    stays lazy: each statement that reads it counts (`capture/interpret/changing_items.py`).
+    """
+    held = items[index]
+    item = realize(held)
+    if not (isinstance(held, LazyVariable) and held.changes_kind()):
+        items[index] = item
+    return item

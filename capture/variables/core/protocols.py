@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from capture.graph.program_places import Place
     from capture.interpret.budget import Budget
     from capture.interpret.changed_flags import ChangedFlags
+    from capture.interpret.changing_items import ItemWatch
     from capture.interpret.existing_objects import ExistingObjects
     from capture.interpret.guarding import Guarding
     from capture.interpret.inner_gradients import InnerGradients
@@ -83,6 +84,8 @@ class Output(Protocol):
     def unbacked(self) -> Unbacked: ...
     @property
     def budget(self) -> Budget: ...
+    @property
+    def changing_items(self) -> ItemWatch | None: ...
     @property
     def changed_flags(self) -> ChangedFlags: ...
     @property

@@ -17,7 +17,7 @@ import _capture
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import method_of_value, missing_method
-from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.base import ObservedException, Variable, realize, realized_item
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make, makes
@@ -206,6 +206,13 @@ class IndexIterator(IteratorVariable):
         return position + 1
 
     def next_item(self, tx: Interpreter) -> Variable | None:
+        place, item = self.position, self.next_unread(tx)
+        if item is None or place is None:
+            return None
+        return realized_item(self.sequence.items, place)
+
+    def next_unread(self, tx: Interpreter) -> Variable | None:
+        """The next item, without a guard where nothing has read it."""
         if self.changes != self.sequence.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")
         if self.position is None:
@@ -214,8 +221,7 @@ class IndexIterator(IteratorVariable):
         if not 0 <= self.position < len(self.sequence.items):
             self.position = None
             return None
-        item = realize(self.sequence.items[self.position])
-        self.sequence.items[self.position] = item
+        item: Variable = self.sequence.items[self.position]
         self.position = self.following(self.position)
         return item
 

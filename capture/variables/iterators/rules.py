@@ -26,6 +26,7 @@ from capture.variables.iterators.iterator import (
     ComposedIterator,
     CountIterator,
     EnumerateIterator,
+    IndexIterator,
     IteratorVariable,
     RangeIterator,
     RepeatIterator,
@@ -99,7 +100,7 @@ def zip_of(iterators: list[Variable], strict: bool, source: Source | None = None
     def step(tx: Interpreter) -> Variable | None:
         items: list[Variable] = []
         for index, iterator in enumerate(iterators):
-            item = next_item(tx, iterator)
+            item = _next_unread(tx, iterator)
             if item is None:
                 if strict:
                     _check_strict(tx, iterators, index)
@@ -108,6 +109,11 @@ def zip_of(iterators: list[Variable], strict: bool, source: Source | None = None
         return TupleVariable(items) if iterators else None
 
     return ComposedIterator(zip, iterators, step, source, made_by=_strict_zip if strict else zip)
+
+
+def _next_unread(tx: Interpreter, iterator: Variable) -> Variable | None:
+    """The next item. What a zip takes out of a sequence, it does not look at."""
+    return iterator.next_unread(tx) if isinstance(iterator, IndexIterator) else next_item(tx, iterator)
 
 
 def _strict_zip(*iterables: Any) -> zip[Any]:
