@@ -37,7 +37,7 @@ from capture.stored.places import (
     own_method,
     place_of,
 )
-from guards.lookup import isinstance_raw
+from guards.lookup import isinstance_raw, type_mro
 from guards.namespace import FrameNamespace
 from guards.plain import Reader, Writer
 from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, real
@@ -380,12 +380,17 @@ class ObjectTable:
         return number
 
     def method_where(self, is_it: Callable[[types.FunctionType], bool]) -> tuple[int, str] | None:
-        """The number of a class that has one already, and the name of its method for which that holds."""
-        for number, held in enumerate(self._held):
-            for name in (namespace_of(held) or {}) if isinstance_raw(held, type) else ():
+        """The number of a class and the name of its method for which that holds. The class has a number
+        already, or is a base of one that has.
+        """
+        classes = [held for held in self._held if isinstance_raw(held, type)]
+        bases = [base for held in classes for base in type_mro(held)[1:]]
+        for held in (*classes, *bases):
+            for name in namespace_of(held) or {}:
                 function = own_method(held, name)
                 if function is not None and is_it(function):
-                    return number, name
+                    number = self._numbers.get(id(held))
+                    return self.number_of(held) if number is None else number, name
         return None
 
     def _constant_row(self, value: Any) -> list[Plain]:

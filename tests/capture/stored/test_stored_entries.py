@@ -225,6 +225,48 @@ def test_named_tuples_are_made_in_stored_frames() -> None:
         assert (found, captured) == (loaded, 1 - loaded)
 
 
+DERIVED = """
+import collections
+Step_ = collections.namedtuple("Step_", "x reward{more}")
+class Step(Step_):
+    def __new__(cls, x): return super().__new__(cls, x, {values})
+def f(x):
+    step = Step(x + 1)
+    return step.x * step[-1], len(step)
+"""
+
+
+def test_classes_above_named_tuples_are_made_in_stored_frames() -> None:
+    """As `PackedSequence` is: the globals are those of the `__new__` of its base."""
+    for more, values, reward in (("", "3", 3), ("", "3", 3), (" more", "3, 4", 4), (" more", "3, 4", 4)):
+        (value, length), found, captured = counted(made(DERIVED.format(more=more, values=values)), X)
+        assert torch.equal(value, (X + 1) * reward) and length == 2 + bool(more)
+        assert found + captured == 1
+    assert (found, captured) == (1, 0)
+
+
+PACKED = """
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+torch.manual_seed(0)
+layer = torch.nn.LSTM(3, 4, batch_first=True)
+def f(x):
+    packed = pack_padded_sequence(x[None].expand(2, -1, -1), torch.tensor([2, 1]), batch_first=True)
+    return pad_packed_sequence(layer(packed)[0], batch_first=True)[0]
+"""
+
+
+def test_recurrent_layers_over_packed_data_are_stored() -> None:
+    x = torch.rand(2, 3)
+    with torch.no_grad():
+        results = [counted(made(PACKED), x) for _ in range(2)]
+        expected = made(PACKED)(x)
+    assert not counters["not_stored"]
+    assert results[1][1] > 0 and results[1][2] == 0
+    for value, _, _ in results:
+        torch.testing.assert_close(value, expected)
+
+
 def test_another_body_is_another_graph() -> None:
     """What the store has under the same name and lines must not answer for it."""
     for body, expected in (("row + 1", X + 1), ("row + 2", X + 2)):
