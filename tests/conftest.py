@@ -105,6 +105,14 @@ def draws_the_same_numbers() -> None:
 
 
 @pytest.fixture(autouse=True)
+def counts_from_zero() -> None:
+    """`capture.counters` has what the test itself counts."""
+    from capture.report.counters import counters  # here: the settings above come first
+
+    counters.clear()
+
+
+@pytest.fixture(autouse=True)
 def autocast_is_left() -> Iterator[None]:
     """A program that stays in autocast keeps casts of parameters, which the next test would see."""
     before = _autocast_depth()

@@ -1,7 +1,7 @@
 """Who else follows what the program runs: capture steps aside then, and the frames run as Python.
 
-In:  the state of the thread: tracers of TorchScript, dispatch modes, functorch's transforms, torch.fx, other
-     compilers.
+In:  the state of the thread: tracers of TorchScript, dispatch modes, functorch's transforms, torch.fx,
+     autograd's anomaly mode, other compilers.
 Out: `why_followed()`: a reason, or None. The extension asks for all but compilers at work at each frame,
      because an entry must not run either.
 
@@ -64,6 +64,8 @@ def why_followed() -> str | None:
         return "a mode or a transform of torch sees each operation"
     if torch_fx_traces():
         return "torch.fx traces"
+    if torch.is_anomaly_enabled():
+        return "anomaly mode keeps the line of each operation, and names the one whose gradient is NaN"
     if callback_of_torch_compile():
         return "torch.compile captures this frame and its callees"
     if _guards.CompileContext.try_get() is not None or _guards.TracingContext.try_get() is not None:

@@ -65,6 +65,7 @@ static PyObject *follow_other_tracers(PyObject *module, PyObject *args)
     Py_XSETREF(other_tracers.fx_local, for_process == NULL ? Py_NewRef(flags) : NULL);
     Py_XSETREF(other_tracers.fx_dict, (PyDictObject *)Py_XNewRef(for_process));
     Py_XSETREF(other_tracers.compile_callback, Py_NewRef(compile_callback));
+    other_tracers.anomaly_mode = torch_cpu_symbol("_ZN5torch8autograd11AnomalyMode8_enabledE");
     other_tracers.keys = keys;
     if (for_process != NULL) {
         other_tracers_read_flag();
@@ -86,7 +87,8 @@ static PyMethodDef functions[] = {
     {"follow_other_tracers", follow_other_tracers, METH_VARARGS,
      "follow_other_tracers(keys, fx_flags, fx_flag, compile_callback): while a thread has one of these "
      "dispatch keys, or fx_flags (a dict, or a threading.local) has True under the name fx_flag, or "
-     "compile_callback() gives a function, its frames run in the default evaluator."},
+     "compile_callback() gives a function, or the process is in autograd's anomaly mode, its frames run in "
+     "the default evaluator."},
     {"is_followed", is_followed, METH_NOARGS,
      "is_followed() -> bool: does another tracer, or a trace or profile function, follow this thread?"},
     {NULL, NULL, 0, NULL},

@@ -1,8 +1,8 @@
 /* Whether somebody else follows what a thread runs: a tracer of TorchScript, a dispatch mode (fake tensors,
- * make_fx, a mode of the program), a functorch transform, torch.fx, torch.compile, or a trace or profile
- * function of Python. They have to see each operation, so frames run as Python then.
+ * make_fx, a mode of the program), a functorch transform, torch.fx, torch.compile, autograd's anomaly mode,
+ * or a trace or profile function of Python. They have to see each operation, so frames run as Python then.
  *
- * In:  torch's dispatch keys of the thread, the flag of torch.fx, the state of the thread.
+ * In:  torch's dispatch keys of the thread, the flags of torch.fx and autograd, the state of the thread.
  * Out: thread_is_followed(tstate), which each frame asks. */
 
 #ifndef CAPTURE_OTHER_TRACERS_H
@@ -19,6 +19,7 @@ typedef struct {
     PyDictObject *fx_dict; /* else the dict that has it */
     int64_t fx_version;    /* of fx_dict when `fx_traces` was read */
     int fx_traces;
+    const bool *anomaly_mode;   /* of the process; or NULL: this build of torch does not export it */
     PyObject *compile_callback; /* a function that gives torch.compile's callback on this thread; or NULL */
 } OtherTracers;
 
@@ -34,6 +35,9 @@ static inline int torch_follows_thread(void)
         return 0;
     }
     if (torch_thread_keys()[0] & other_tracers.keys) {
+        return 1;
+    }
+    if (other_tracers.anomaly_mode != NULL && *other_tracers.anomaly_mode) {
         return 1;
     }
     if (other_tracers.fx_local != NULL) {

@@ -62,7 +62,6 @@ def _grad(
     if any(not fake.requires_grad for fake in given) or not any(item.fake.requires_grad for item in targets):
         raise _break("a tensor that does not require grad")
     running = _steps_run(tx, targets, wanted, given)
-    tx.output.guarding.state(torch.is_anomaly_enabled)
     call: list[Variable] = [TupleVariable(targets), TupleVariable(wanted)]
     named: dict[str, Variable] = {name: ConstantVariable(flag) for name, flag in options.items()}
     if tangents:
@@ -114,8 +113,6 @@ def _check_surroundings(tx: Interpreter) -> None:
         raise _break("the graph is a body of another one, or for the backend of another project")
     if output.modes.function_modes or torch._C._functorch.peek_interpreter_stack() is not None:
         raise _break("a mode or a function transform")
-    if torch.is_anomaly_enabled():
-        raise _break("anomaly mode")
     registers = (getattr(node.target, "__name__", "") == "register_hook" for node in output.graph.nodes)
     if any(registers) or output.side_effects.has_registered(LeafHandle):
         raise _break("hooks on gradients")

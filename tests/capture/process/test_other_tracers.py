@@ -333,6 +333,49 @@ def test_the_flag_of_torch_fx_is_one_of_the_process_or_of_each_thread(of_threads
     assert seen == [(False, False), (False, False), (True, True), other, (False, False), (False, False)]
 
 
+def root_of(a):
+    return ((a - a).sqrt() * 0).sum()
+
+
+def anomaly_of(run):
+    """What autograd says of NaN in a backward: the error, and the line of the forward."""
+    with warnings.catch_warnings(record=True) as caught, torch.autograd.detect_anomaly():
+        warnings.simplefilter("always")
+        a = torch.ones(3, requires_grad=True)
+        with pytest.raises(RuntimeError) as error:
+            run(a).backward()
+    return str(error.value), ["in root_of" in str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_anomaly_mode_names_the_operation(earlier):
+    capture.reset()
+    fast = capture.compile(root_of)
+    if earlier:
+        for _ in range(2):
+            fast(torch.ones(3, requires_grad=True))
+    found = anomaly_of(fast)
+    assert found == anomaly_of(root_of) and "SqrtBackward0" in found[0]
+    assert counters["graphs"]["compiled"] == int(earlier)
+    fast(torch.ones(3, requires_grad=True)).backward()
+    assert counters["graphs"]["compiled"] == 1
+
+
+def test_anomaly_mode_begins_in_a_captured_function():
+    def trains(a):
+        b = a * 2
+        with torch.autograd.detect_anomaly(check_nan=True):
+            return root_of(b)
+
+    found = []
+    for run in (trains, capture.compile(trains)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = run(torch.ones(3, requires_grad=True))
+        found.append((result.grad_fn.name(), torch.is_anomaly_enabled()))
+    assert found[0] == found[1]
+
+
 def test_no_tracer_no_reason():
     assert why_followed() is None
     assert not _capture.is_followed()

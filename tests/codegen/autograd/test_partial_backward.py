@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 import capture
+from tests.codegen.autograd.in_python import python_nodes
 
 Program = Callable[..., Any]
 
@@ -214,11 +215,10 @@ def test_one_after_the_other(program: Program, backend: str, view: bool) -> None
         torch.testing.assert_close(run(program, compiled, x, view), expected)
 
 
-def test_anomaly_mode() -> None:
-    """In this mode nodes are made in Python."""
+def test_nodes_in_python() -> None:
     compiled = capture.compile(detached)
     x = torch.randn(4, 3)
-    with torch.autograd.set_detect_anomaly(True):
+    with python_nodes():
         torch.testing.assert_close(run(detached, compiled, x), run(detached, detached, x))
 
 
@@ -244,7 +244,7 @@ def written_to(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
     b.backward()
 
 
-@pytest.mark.parametrize("anomaly", [False, True])
+@pytest.mark.parametrize("in_python", [False, True])
 @pytest.mark.parametrize(
     ("program", "text"),
     [
@@ -253,15 +253,15 @@ def written_to(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
         (written_to, "modified by an inplace operation"),
     ],
 )
-def test_refused_as_in_eager(program: Program, text: str, anomaly: bool) -> None:
+def test_refused_as_in_eager(program: Program, text: str, in_python: bool) -> None:
     x = torch.randn(4, 3)
     for fn in (program, capture.compile(program)):
-        with torch.autograd.set_detect_anomaly(anomaly), pytest.raises(RuntimeError, match=text):
+        with python_nodes(in_python), pytest.raises(RuntimeError, match=text):
             run(program, fn, x)
 
 
-@pytest.mark.parametrize("anomaly", [False, True])
-def test_what_is_kept(anomaly: bool) -> None:
+@pytest.mark.parametrize("in_python", [False, True])
+def test_what_is_kept(in_python: bool) -> None:
     """The first backward frees the values that no other result needs; the last one frees all."""
 
     def held(array: np.ndarray[Any, Any]) -> int:
@@ -274,7 +274,7 @@ def test_what_is_kept(anomaly: bool) -> None:
         return product.sum(), (y * w).sum(), product.sin()
 
     compiled = capture.compile(program)
-    with torch.autograd.set_detect_anomaly(anomaly):
+    with python_nodes(in_python):
         for _ in range(2):
             arrays = [np.ones(3, np.float32), np.ones(3, np.float32)]
             before = [held(array) for array in arrays]

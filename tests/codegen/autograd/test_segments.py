@@ -15,6 +15,7 @@ import capture
 from codegen.autograd.joint_graph import trace_joint
 from codegen.autograd.partition import BackwardPart, partition
 from codegen.fake.fake import fake_mode
+from tests.codegen.autograd.in_python import python_nodes
 
 Program = Callable[..., Any]
 Log = list[tuple[str, Any]]
@@ -200,7 +201,7 @@ def test_as_eager(program: Program, use: Callable[[Program, Log], None], native:
         expected: Log = []
         found: Log = []
         use(program, expected)
-        with torch.autograd.set_detect_anomaly(not native, check_nan=False):
+        with python_nodes(not native):
             use(compiled, found)
         assert [name for name, _ in found] == [name for name, _ in expected]
         for (name, mine), (_, other) in zip(found, expected):
@@ -309,17 +310,19 @@ def test_what_no_gradient_reads_is_not_checked() -> None:
 def test_results_of_one_graph_are_freed() -> None:
     """No node holds a result that leads to it."""
     for program in PROGRAMS:
-        compiled = capture.compile(program)
         x, w = leaves()
-        for anomaly in (False, False, True):
-            with torch.autograd.set_detect_anomaly(anomaly, check_nan=False):
+        for in_python in (False, True):
+            compiled = capture.compile(program)
+            with python_nodes(in_python):
+                compiled(x, w)
                 results = compiled(x, w)
                 watches = [weakref.ref(result.untyped_storage()) for result in results]
                 results[-1].sum().backward(retain_graph=True)
                 steps = [weakref.ref(result) for result in results]
             del results
-            if anomaly:
+            if in_python:
                 gc.collect()
+            capture.reset()
             assert not any(step() is not None for step in steps), program
             del watches
 
