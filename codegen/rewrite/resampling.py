@@ -92,11 +92,12 @@ def spread_back(grad: torch.Tensor, tables: list[Table]) -> torch.Tensor:
 
 
 def is_usual(tensor: torch.Tensor, rank: int) -> bool:
-    """Whether one or two dims come before the resampled ones, which have elements.
+    """Whether one or two dims come before the resampled ones: channels, and samples. Only samples may
+    be missing: eager refuses other tensors without elements.
 
     The tensor is row-major, or small and channels-last.
     """
-    fits = tensor.dim() in (rank + 1, rank + 2) and min(tensor.shape[-rank:]) > 0
+    fits = tensor.dim() in (rank + 1, rank + 2) and all(size > 0 for size in tensor.shape[-rank - 1 :])
     return fits and (tensor.is_contiguous() or (is_channels_last(tensor) and tensor.numel() <= PADDING))
 
 

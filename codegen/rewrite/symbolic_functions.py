@@ -110,7 +110,23 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     """torch's Python body takes tensors of any dtype; eager has kernels for floats and uint8 only."""
     if not (input.is_floating_point() or input.dtype is torch.uint8):
         raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
-    return torch.nn.functional.interpolate(input, *args, **kwargs)
+    return interpolated(input, *args, **kwargs)
+
+
+def interpolated(
+    input: torch.Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    *args: Any,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """torch's Python body takes images without elements or channels, and makes such; eager refuses both."""
+    result = torch.nn.functional.interpolate(input, size, scale_factor, mode, *args, **kwargs)
+    if mode != "area" and any(size == 0 for size in (*input.shape[1:], *result.shape[2:])):
+        shapes = f"got {tuple(input.shape)} and {tuple(result.shape)}"
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but {shapes}")
+    return result
 
 
 def batch_norm(
@@ -203,6 +219,7 @@ FAKE_FORMS: dict[Any, Any] = {
     operator.getitem: item_of,
     operator.setitem: set_item,
     torch.nn.functional.batch_norm: batch_norm,
+    torch.nn.functional.interpolate: interpolated,
     torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
     **RESULTS_AS_IN_EAGER,
 }

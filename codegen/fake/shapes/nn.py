@@ -294,7 +294,9 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "diag_embed", "frexp.Tensor", "_cdist_backward", "ldexp.Tensor", "batch_norm_backward",
     "_native_batch_norm_legit.no_stats", "reflection_pad2d_backward", "reflection_pad3d",
     "reflection_pad3d_backward", "replication_pad3d", "replication_pad3d_backward", "angle", "im2col",
-    "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
+    "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_nearest1d", "upsample_nearest3d",
+    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
+    "upsample_linear1d", "upsample_trilinear3d", "upsample_bicubic2d",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Has no rule: the operator runs on zeros. All of these operators accept zeros."""

@@ -121,3 +121,47 @@ def test_places_of_a_table_are_not_checked(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level("DEBUG", "capture.loops"):
         assert torch.equal(capture.compile(function, dynamic=False)(x), function(x))
     assert "store" in caplog.text and "check" not in caplog.text
+
+
+EMPTY = [(0, 2, 4), (2, 0, 4), (2, 2, 0), (0, 2, 0), (1, 0, 4)]
+MODES = [("nearest", 1), ("nearest-exact", 1), ("linear", 1), ("nearest", 2), ("nearest-exact", 2),
+         ("bilinear", 2), ("bicubic", 2), ("area", 2), ("nearest", 3), ("trilinear", 3)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("mode", "rank"), MODES)
+def test_resampling_of_nothing(mode: str, rank: int, dynamic: bool) -> None:
+    """Without samples there is no result; without channels or pixels eager raises an error."""
+
+    def outcome(function: Any, shape: tuple[int, ...], size: int) -> Any:
+        try:
+            return function(torch.ones(shape), size).shape
+        except RuntimeError as error:
+            return str(error)
+
+    def resampled(x: torch.Tensor, size: int) -> torch.Tensor:
+        return F.interpolate(x, size, mode=mode)
+
+    compiled = capture.compile(resampled, dynamic=True if dynamic else None)
+    for shape, size in [((3, 4, 5), 6), *((shape, 5) for shape in EMPTY), ((2, 2, 4), 0)]:
+        shape = (*shape, *shape[-1:] * (rank - 1))
+        if not dynamic:
+            capture.reset()
+        assert outcome(compiled, shape, size) == outcome(resampled, shape, size), (shape, size)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_padding_of_nothing(mode: str) -> None:
+    def padded(x: torch.Tensor) -> torch.Tensor:
+        return F.pad(x, (1, 1), mode=mode)
+
+    compiled = capture.compile(padded)
+    for shape in [*EMPTY, (0, 4), (2, 0)]:
+        capture.reset()
+        found = []
+        for function in (padded, compiled):
+            try:
+                found.append(function(torch.ones(shape)).shape)
+            except RuntimeError as error:
+                found.append(str(error))
+        assert found[0] == found[1], shape
