@@ -40,7 +40,7 @@ from codegen.fake.dispatch import CPU
 from codegen.fake.shapes.spec import Spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
@@ -151,6 +151,11 @@ class Operations:
         place, namespace = translator.place_with_globals()
         return call_from(place, namespace, call)
 
+    def warn(self, calls: Iterable[Callable[[], Any]]) -> None:
+        """Calls on real tensors for which kernels warn."""
+        for call in calls:
+            self._at_its_place(call)
+
     def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """Run the operation on fake tensors."""
         given: list[Any] = []
@@ -174,7 +179,11 @@ class Operations:
                     check_out_sizes(form, values, keywords, kwargs["out"])
                 call = functools.partial(form, *operands, **keywords)
                 run = functools.partial(self._at_its_place, call)
-                return self.output.unbacked.likely.propagate(env, run, arguments)
+                mode = self.output.fake_mode
+                mode.unheard = []
+                value = self.output.unbacked.likely.propagate(env, run, arguments)
+            self.warn(mode.unheard)
+            return value
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):
                 return self._propagate(kind, target, args, kwargs)

@@ -39,6 +39,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from codegen.fake import own_rules  # noqa: F401 (enters its rules)
 from codegen.fake.dispatch import META, rule_of
+from codegen.fake.kernel_warnings import WARNING_KERNELS
 from codegen.fake.known_values import can_be_known, remember_values
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.rules_of_torch import prepare_rules_of_torch
@@ -109,6 +110,7 @@ class FakeMode(FakeTensorMode):
         self.tried: set[Any] = set()  # kinds of calls on symbolic sizes that eager accepts
         self.has_drawn = False  # whether an operator drew random numbers
         self.has_hooks = False  # whether a graph registered a hook on a gradient
+        self.unheard: list[Any] | None = None  # calls for which kernels warn (`kernel_warnings`)
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
         self._avoids_devices: bool = FakeTensorMode.avoid_device_init.fget(self)  # type: ignore[attr-defined]
@@ -136,6 +138,9 @@ class FakeMode(FakeTensorMode):
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
         self.has_drawn |= draws(func)
+        if self.unheard is not None and func in WARNING_KERNELS:
+            call = WARNING_KERNELS[func](args, kwargs or {})
+            self.unheard += () if call is None else (call,)
         symbolic = self.symbolic
         if symbolic is not None and (
             symbolic.is_symbolic(args) or (kwargs and symbolic.is_symbolic(kwargs.values()))

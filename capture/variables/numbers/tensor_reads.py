@@ -22,6 +22,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import constant_tensors, late_values
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
+from codegen.fake.kernel_warnings import conversion_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,8 @@ def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable
     plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
     if rule is None or args or not plain:
         return None
+    if name in FLOATS and tensor.fake.requires_grad:
+        tx.output.operations.warn([conversion_of_gradients()])
     known = constant_tensors.number_of(tensor.fake, name)
     if known is not None:
         return known
@@ -45,6 +48,8 @@ def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable
         return None
     return rule(tx, tensor)
 
+
+FLOATS = ("__float__", "__complex__")
 
 #: Dtypes whose elements are Python numbers. An unsigned integer of 64 bits can't be a symbol.
 DTYPES = frozenset(

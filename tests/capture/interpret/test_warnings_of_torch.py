@@ -100,3 +100,57 @@ def test_the_results_are_those_of_eager() -> None:
         warnings.simplefilter("ignore")
         for function in FUNCTIONS:
             torch.testing.assert_close(capture.compile(function)(X, TARGET), function(X, TARGET))
+
+
+def spread(x: torch.Tensor) -> torch.Tensor:
+    return x[:1, :1].std() + x.var(0, correction=3).sum()
+
+
+def spread_of_rows(x: torch.Tensor) -> torch.Tensor:
+    variance, mean = torch.var_mean(x[:, :1], 1)
+    return variance * mean
+
+
+def real_part(x: torch.Tensor) -> torch.Tensor:
+    return torch.fft.fft(x).to(torch.float32)
+
+
+def copied(x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(2, 3).copy_(torch.fft.fft(x))
+
+
+def products(x: torch.Tensor) -> torch.Tensor:
+    rows = torch.tensor([0, 0])
+    return x.index_reduce(0, rows, x, "prod") + x.scatter(0, rows[:, None], x, reduce="add")
+
+
+def number(x: torch.Tensor) -> float:
+    return float((x * 2).sum())
+
+
+def enough(x: torch.Tensor) -> torch.Tensor:
+    return x.std() + x[:, :1].var(1, correction=0)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "function",
+    [spread, spread_of_rows, real_part, copied, products, number, enough],
+    ids=lambda f: f.__name__,
+)
+def test_warnings_of_kernels(function: Callable[..., Any], dynamic: bool | None) -> None:
+    """Some come once in a process: here, as often as they are given, by operators that the graph calls, too."""
+    lines = [line for _, _, line in function.__code__.co_lines()]
+
+    def warnings_of(program: Callable[..., Any]) -> list[Any]:
+        x = X.clone().requires_grad_(function is number)
+        return sorted({one for one in given(lambda *_: program(x), "default") if one[3] in lines})
+
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        expected = warnings_of(function)
+        assert bool(expected) == (function is not enough)
+        assert warnings_of(capture.compile(function, dynamic=dynamic)) == expected
+    finally:
+        torch.set_warn_always(before)

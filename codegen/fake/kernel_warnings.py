@@ -1,0 +1,89 @@
+"""Warnings of kernels, which do not run on fake tensors.
+
+In:  an operator and its arguments, fake tensors.
+Out: a call on small real tensors for which the kernel gives the same warning; or None.
+
+    std(f32[1])                        ->    torch.std(zeros(1)): "degrees of freedom is <= 0"
+    complex64[3].to(torch.float32)     ->    zeros((), complex64).to(torch.float32)
+
+Some of these warnings come once in a process. So the kernel itself gives them: it knows whether it has.
+`FakeMode.unheard` collects the calls, and whoever sets it makes them, at the line of the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+Arguments = tuple[Any, ...]
+Call = Callable[[], Any]
+Rule = Callable[[Arguments, dict[str, Any]], Call | None]
+
+
+def _degrees_of_freedom(function: Any) -> Rule:
+    """Variances: of as many elements as are left out by the correction, or fewer."""
+
+    def rule(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+        tensor, dims = args[0], args[1] if len(args) > 1 else kwargs.get("dim")
+        shape = tensor.shape
+        reduced = dims or range(len(shape))
+        correction = kwargs.get("correction")
+        correction = 1 if correction is None else correction
+        sizes = [shape[dim] for dim in reduced]
+        least = math.prod(size if type(size) is int else 2 for size in sizes)  # a symbol is 2 or more
+        if least > correction or math.prod(sizes) > correction:
+            return None
+        small = torch.zeros([min(size, 1) if type(size) is int else 1 for size in shape], dtype=tensor.dtype)
+        return functools.partial(function, small, dims, correction=correction)
+
+    return rule
+
+
+def _lost_imaginary_part(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+    dtype = kwargs.get("dtype")
+    if dtype is None or dtype.is_complex or not args[0].dtype.is_complex:
+        return None
+    return functools.partial(torch.zeros((), dtype=args[0].dtype).to, dtype)
+
+
+def _lost_in_a_copy(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+    target, source = args[:2]
+    if target.dtype.is_complex or not source.dtype.is_complex:
+        return None
+    made = torch.zeros((), dtype=target.dtype)
+    return functools.partial(made.copy_, torch.zeros((), dtype=source.dtype))
+
+
+def _in_beta(args: Arguments, kwargs: dict[str, Any]) -> Call:
+    place = torch.zeros(1, dtype=torch.int64)
+    return functools.partial(torch.index_reduce, torch.zeros(1), 0, place, torch.zeros(1), "prod")
+
+
+def _scatter_that_reduces(args: Arguments, kwargs: dict[str, Any]) -> Call:
+    place = torch.zeros(1, dtype=torch.int64)
+    return functools.partial(torch.scatter, torch.zeros(1), 0, place, torch.zeros(1), reduce="add")
+
+
+WARNING_KERNELS: dict[OpOverload, Rule] = {
+    aten.std.correction: _degrees_of_freedom(torch.std),
+    aten.var.correction: _degrees_of_freedom(torch.var),
+    aten.std_mean.correction: _degrees_of_freedom(torch.std_mean),
+    aten.var_mean.correction: _degrees_of_freedom(torch.var_mean),
+    aten._to_copy.default: _lost_imaginary_part,
+    aten.copy_.default: _lost_in_a_copy,
+    aten.index_reduce.default: _in_beta,
+    aten.index_reduce_.default: _in_beta,
+    aten.scatter.reduce: _scatter_that_reduces,
+    aten.scatter_.reduce: _scatter_that_reduces,
+}
+
+
+def conversion_of_gradients() -> Call:
+    """`float(x)` of a tensor that requires grad."""
+    return functools.partial(float, torch.zeros((), requires_grad=True))
