@@ -213,6 +213,16 @@ def index_add(
     return scattered(ctx, base, source, place, wraps=False, combine="sum", into=into)
 
 
+def _fits_the_others(shape: Sequence[Index], indices: TensorExpr, source: Sequence[Index], dim: int) -> bool:
+    """Whether the source has a slice for each index, of the size of the base's, and all have elements.
+
+    No shape rule checks it: where the sizes may be others, eager's operator does.
+    """
+    others = all(a == b for place, (a, b) in enumerate(zip(shape, source)) if place != dim)
+    fits = len(shape) == len(source) and others and numel(indices.shape) == source[dim]
+    return fits and 0 not in shape and 0 not in source
+
+
 @lowering(aten.index_reduce.default)
 def index_reduce(
     ctx: Any,
@@ -228,7 +238,7 @@ def index_reduce(
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
-    if not _one_a_slice(indices, source.shape, dim):
+    if not _fits_the_others(base.shape, indices, source.shape, dim):
         return NotImplemented
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
     if not include_self:
@@ -242,7 +252,7 @@ def index_copy(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
-    if not _one_a_slice(indices, source.shape, dim):
+    if not _fits_the_others(base.shape, indices, source.shape, dim):
         return NotImplemented
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
     return scattered(ctx, base, source, place, wraps=False, into=into)
@@ -314,6 +324,8 @@ def take(ctx: Any, base: TensorExpr, indices: TensorExpr) -> Any:
 @lowering(aten.put.default)
 def put(ctx: Any, base: TensorExpr, indices: TensorExpr, source: TensorExpr, accumulate: bool = False) -> Any:
     count: Index = numel(indices.shape)
+    if numel(source.shape) != count:
+        return NotImplemented  # eager raises an error, which no shape rule does
     place = cast(reshape(indices, (count,)), "i64")
     flat = reshape(source, (count,))
     into = (numel(ctx.shape),)

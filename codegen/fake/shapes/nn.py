@@ -44,11 +44,12 @@ def pad_to(values: Any, rank: int) -> list[int]:
 
 @shape_rule("convolution")
 def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, weight, _bias, stride, padding, dilation, transposed, _, groups = args
+    tensor, weight, bias, stride, padding, dilation, transposed, _, groups = args
     rank = weight.dim() - 2
     unusual = (
         transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
     )
+    unusual = unusual or (bias is not None and (bias.dim() != 1 or bias.shape[0] != weight.shape[0]))
     layout = convolution_layout(tensor, weight)
     if unusual or layout is None or tensor.shape[1] != weight.shape[1] * groups or tensor.numel() == 0:
         return NotImplemented
@@ -227,9 +228,12 @@ def embedding_dense_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 @shape_rule("gather")
 def gather(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, _, index = args[:3]
-    usual = index.dtype is torch.int64 and tensor.dim() == index.dim()
-    return contiguous(index.shape, tensor.dtype) if usual else NotImplemented
+    tensor, dim, index = args[:3]
+    if index.dtype is not torch.int64 or not 0 < tensor.dim() == index.dim():
+        return NotImplemented
+    others = (place for place in range(tensor.dim()) if place != dim % tensor.dim())
+    fits = all(index.shape[place] <= tensor.shape[place] for place in others)
+    return contiguous(index.shape, tensor.dtype) if fits else NotImplemented
 
 
 @shape_rule("index_select")
