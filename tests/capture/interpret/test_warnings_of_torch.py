@@ -139,7 +139,7 @@ def enough(x: torch.Tensor) -> torch.Tensor:
     ids=lambda f: f.__name__,
 )
 def test_warnings_of_kernels(function: Callable[..., Any], dynamic: bool | None) -> None:
-    """Some come once in a process: here, as often as they are given, by operators that the graph calls, too."""
+    """Some come once in a process: here, as often as they are given, by called operators, too."""
     lines = [line for _, _, line in function.__code__.co_lines()]
 
     def warnings_of(program: Callable[..., Any]) -> list[Any]:
