@@ -135,7 +135,12 @@ class Attempts:
 
     def note_stores(self, tx: RootTranslator) -> None:
         """Raises NumbersChange where the frame's own stores would make its guards fail at the next call."""
-        stores = tx.output.side_effects.stores()
+        of_this_call = resume.point_of(self.frame.code).original.co_cellvars
+        stores = {
+            place: value
+            for place, value in tx.output.side_effects.stores().items()
+            if place not in of_this_call  # the next call has new cells
+        }
         numbers = {
             place: value.value for place, value in stores.items() if isinstance(value, ConstantVariable)
         }

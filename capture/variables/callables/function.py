@@ -26,9 +26,11 @@ from guards.sources import (
     FUNCTION_FIELDS,
     AttrSource,
     CellContentsSource,
+    CellSource,
     ConstantSource,
     DictItemSource,
     DictSource,
+    FreeCellSource,
     FunctionFieldSource,
     ItemSource,
 )
@@ -58,6 +60,13 @@ class CellVariable(Variable):
         if name == "cell_contents":
             return tx.read_cell(self, name)
         return super().get_attr(tx, name)
+
+    def stored_items(self, before: Any) -> dict[str, Variable]:
+        if self.contents is None or self.source is None:
+            return {}
+        if isinstance(self.source, FreeCellSource):
+            return {CellSource(self.source.name).text: self.contents}
+        return {CellContentsSource(self.source).text: self.contents}
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
         if self.contents is None:

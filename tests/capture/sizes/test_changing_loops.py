@@ -57,6 +57,18 @@ class Counting(nn.Module):
         return y * 2 if self.steps % 4 == 0 else y
 
 
+def counting_in_a_cell() -> Any:
+    steps = 0
+
+    def count(x: torch.Tensor) -> torch.Tensor:
+        nonlocal steps
+        scale = 1.0 + 0.5 * steps
+        steps += 1
+        return x * scale
+
+    return count
+
+
 class Layers(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -170,6 +182,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], i
     "rows": (OverRows, lambda i: (sequence(i),), 8),
     "numbered rows": (OverNumberedRows, lambda i: (sequence(i),), 8),
     "counter of a module": (Counting, rows, 3),
+    "counter of a closure": (counting_in_a_cell, rows, 1),
     "layers": (Layers, rows, 4),
     "numbered layers": (NumberedLayers, rows, 4),
     "average": (Average, rows, 3),  # call by call, the graph ends in front of the division
