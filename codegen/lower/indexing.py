@@ -99,7 +99,9 @@ def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
     while isinstance(places, View):
         places = places.base
     table = ctx.program.buffers[places.buffer].value if isinstance(places, Stored) else None
-    return table is not None and isinstance(size, int) and int(table.min()) >= 0 and int(table.max()) < size
+    if table is None or not isinstance(size, int):
+        return False
+    return table.numel() == 0 or (int(table.min()) >= 0 and int(table.max()) < size)
 
 
 def index_coordinates(

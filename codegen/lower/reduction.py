@@ -11,6 +11,7 @@ Variances take two passes (mean, then squared deviations), which is as exact as 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -201,8 +202,9 @@ def moments(source: TensorExpr, dims: tuple[int, ...], correction: float) -> tup
 
 
 def _degrees_of_freedom(size: Index, correction: float, like: TensorExpr) -> TensorExpr:
+    """NaN for no elements: they have no variance, whatever the correction."""
     if isinstance(size, int):
-        return fill(like.shape, like.dtype, max(0.0, size - correction))
+        return fill(like.shape, like.dtype, max(0.0, size - correction) if size else math.nan)
     if correction != int(correction):
         remaining = apply("sub", _number(size, like.shape, "f64"), fill(like.shape, "f64", correction))
         return cast(apply("max", remaining, fill(like.shape, "f64", 0.0)), like.dtype)

@@ -235,6 +235,8 @@ def index_reduce(
 ) -> Any:
     if reduce not in REDUCTIONS or ctx.dtype in NOT_ADDED:
         return NotImplemented
+    if len(base.shape) != len(source.shape) or len(indices.shape) > 1:
+        return NotImplemented  # eager raises an error
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)

@@ -152,9 +152,11 @@ def native_dropout(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("nll_loss_forward")
 def nll_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, target, _, reduction, _ = args
+    tensor, target, weight, reduction, _ = args
     rows = tensor.shape[0] if tensor.dim() == 2 else 1
     if tensor.dim() not in (1, 2) or target.numel() != rows or target.dim() != tensor.dim() - 1:
+        return NotImplemented
+    if weight is not None and tuple(weight.shape) != (tensor.shape[-1],):
         return NotImplemented
     per_row = reduction == 0 and tensor.dim() == 2
     total = contiguous((rows if reduction == 0 else 0,) if per_row else (), tensor.dtype)
@@ -168,8 +170,10 @@ def nll_loss_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("nll_loss2d_forward")
 def nll_loss2d_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, target, reduction = args[0], args[1], args[3]
+    tensor, target, weight, reduction = args[:4]
     if tensor.dim() != 4 or tuple(target.shape) != (tensor.shape[0], *tensor.shape[2:]):
+        return NotImplemented
+    if weight is not None and tuple(weight.shape) != (tensor.shape[1],):
         return NotImplemented
     return contiguous(target.shape if reduction == 0 else (), tensor.dtype), contiguous((), tensor.dtype)
 

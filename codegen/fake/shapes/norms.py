@@ -73,13 +73,14 @@ def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @shape_rule("native_layer_norm")
 def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, normalized = args[0], tuple(args[1])
+    tensor, normalized, *parameters = args[0], tuple(args[1]), *args[2:4]
     outer = tensor.dim() - len(normalized)
     if (
         outer < 0
         or not normalized
         or not tensor.dtype.is_floating_point
         or tuple(tensor.shape[outer:]) != normalized
+        or any(one is not None and tuple(one.shape) != normalized for one in parameters)
     ):
         return NotImplemented
     stats = contiguous((*tensor.shape[:outer], *(1,) * len(normalized)), tensor.dtype)

@@ -23,6 +23,7 @@ def index_reduce(reduce: str) -> Program:
     return lambda x, i, s: x.index_reduce(0, i, s, reduce)
 
 
+FIRST = torch.tensor([0])
 CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit, and that do not
     "gather": (lambda x, i: x.gather(0, i), [(10, 5), places(5, 5)], [(10, 2), places(5, 5)]),
     "gather from nothing": (lambda x, i: x.gather(0, i), [(10, 5), places(5, 5)], [(10, 0), places(5, 5)]),
@@ -30,6 +31,8 @@ CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit
     "index_reduce": (index_reduce("amax"), [(5, 6), places(4), (4, 6)], [(5, 6), places(7), (4, 6)]),
     "index_reduce rows": (index_reduce("prod"), [(5, 6), places(4), (4, 6)], [(5, 3), places(4), (4, 6)]),
     "index_reduce nothing": (index_reduce("amin"), [(5, 6), places(4), (4, 6)], [(5, 0), places(9), (9, 6)]),
+    "index_reduce a number": (index_reduce("amin"), [(), FIRST, ()], [(), FIRST, (1,)]),
+    "index_reduce by rows": (index_reduce("amin"), [(), FIRST, ()], [(), FIRST[None], ()]),
     "index_copy": (
         lambda x, i, s: x.index_copy(0, i, s),
         [(5, 6), places(4), (4, 6)],
@@ -40,6 +43,26 @@ CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit
         lambda x, w, b: F.conv2d(x, w, b),
         [(1, 3, 8, 8), (4, 3, 3, 3), (4,)],
         [(1, 3, 8, 8), (4, 3, 3, 3), (5,)],
+    ),
+    "layer_norm": (
+        lambda x, w, b: F.layer_norm(x, (4, 3), w, b),
+        [(2, 4, 3), (4, 3), (4, 3)],
+        [(2, 4, 3), (3,), (4, 3)],
+    ),
+    "bias of layer_norm": (
+        lambda x, w, b: F.layer_norm(x, (3,), w, b),
+        [(2, 4, 3), (3,), (3,)],
+        [(2, 4, 3), (3,), (1,)],
+    ),
+    "nll_loss": (
+        lambda x, i, w: F.nll_loss(x, i, w),
+        [(2, 4), places(2), (4,)],
+        [(2, 4), places(2), (1,)],
+    ),
+    "nll_loss of images": (
+        lambda x, i, w: F.nll_loss(x, i, w),
+        [(2, 4, 3, 5), places(2, 3, 5), (4,)],
+        [(2, 4, 3, 5), places(2, 3, 5), (1,)],
     ),
 }
 
@@ -62,3 +85,24 @@ def test_as_eager(name: str, dynamic: bool | None) -> None:
     assert outcome(compiled, others) == expected
     capture.reset()
     assert outcome(compiled, others) == expected
+
+
+@pytest.mark.parametrize("function", [torch.var, torch.std, lambda *x, **k: torch.var_mean(*x, **k)[0]])
+@pytest.mark.parametrize("correction", [-5, 0, 1])
+def test_nothing_has_no_variance(function: Callable[..., torch.Tensor], correction: int) -> None:
+    nothing = torch.zeros(3, 0, 2)
+    for dims in (None, 1, (0, 1)):
+        expected = function(nothing, dims, correction=correction)
+        found = capture.compile(lambda x, d=dims: function(x, d, correction=correction))(nothing)
+        torch.testing.assert_close(found, expected, equal_nan=True)
+        assert found.isnan().all()
+
+
+def test_no_places_of_a_tensor() -> None:
+    """A constant without elements has no least one: nothing is read."""
+
+    def nothing(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten._unsafe_index(x, [torch.tensor([], dtype=torch.int64)]) + 1
+
+    with capture.config.patch(raise_on_error=True):
+        assert capture.compile(nothing)(torch.ones(3)).shape == (0,)
