@@ -33,6 +33,7 @@ from codegen.lower.tensor_expr import (
     broadcast,
     cast,
     expand,
+    have_common_shape,
     numel,
     representable,
     reshape,
@@ -109,11 +110,14 @@ def index_coordinates(
 ) -> tuple[Shape, tuple[int | TensorExpr, ...]] | None:
     """The shape of `base[indices]`, and the index of each dim of the base.
 
-    None if an index is a mask: then the shape depends on the data.
+    None if an index is a mask: then the shape depends on the data. None, too, if their sizes do not fit: the
+    operator raises eager's error.
     """
     given = [dim for dim, item in enumerate(indices) if item is not None]
     items = [item for item in indices if item is not None]
     if any(item.dtype not in ("i64", "i32") for item in items):
+        return None
+    if not have_common_shape([item.shape for item in items]):
         return None
     picked = broadcast(item.shape for item in items)
     adjacent = given == list(range(given[0], given[0] + len(given)))

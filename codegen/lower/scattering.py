@@ -38,6 +38,7 @@ from codegen.lower.tensor_expr import (
     cast,
     copy_of,
     expand,
+    expands,
     fill,
     numel,
     reshape,
@@ -300,6 +301,8 @@ def index_put(
     if found is None:
         return _masked_put(ctx, base, indices, values, accumulate)
     shape, coordinates = found
+    if not expands(values.shape, shape):
+        return NotImplemented  # eager raises an error
     return scattered(
         ctx, base, expand(values, shape), coordinates, wraps=True, combine="sum" if accumulate else None
     )

@@ -12,7 +12,7 @@ shape: broadcasts are views. Nodes compare by identity; a node that is used twic
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -438,6 +438,21 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
             if shape[dim] != 1:
                 result[dim] = shape[dim]
     return tuple(result)
+
+
+def have_common_shape(shapes: Sequence[Shape]) -> bool:
+    """Whether they are known to broadcast. Tracing does not check it for every operator."""
+    longest = max(map(len, shapes), default=0)
+    return all(
+        len({shape[-dim] for shape in shapes if len(shape) >= dim} - {1}) <= 1
+        for dim in range(1, longest + 1)
+    )
+
+
+def expands(shape: Shape, wanted: Shape) -> bool:
+    """Whether a tensor of this shape is known to expand to `wanted`."""
+    pairs = zip(reversed(shape), reversed(wanted))
+    return len(shape) <= len(wanted) and all(size in (1, size_wanted) for size, size_wanted in pairs)
 
 
 def numel(shape: Shape) -> Index:

@@ -44,6 +44,21 @@ CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit
         [(1, 3, 8, 8), (4, 3, 3, 3), (4,)],
         [(1, 3, 8, 8), (4, 3, 3, 3), (5,)],
     ),
+    "places": (
+        lambda x, i, j: x.index_put((i, j), torch.ones(5)),
+        [(6, 6, 5), places(9, 1), places(1, 3)],
+        [(6, 6, 5), places(9, 0), places(8, 3)],
+    ),
+    "_unsafe places": (
+        lambda x, i, j: torch.ops.aten._unsafe_index_put(x, (i, j), torch.ones(5), True),
+        [(6, 6, 5), places(9, 1), places(1, 3)],
+        [(6, 6, 5), places(9, 0), places(8, 3)],
+    ),
+    "_unsafe values": (
+        lambda x, i, s: torch.ops.aten._unsafe_index_put(x, (i,), s, True),
+        [(6, 5), places(9), (9, 5)],
+        [(6, 5), places(9), (4, 5)],
+    ),
     "layer_norm": (
         lambda x, w, b: F.layer_norm(x, (4, 3), w, b),
         [(2, 4, 3), (4, 3), (4, 3)],
