@@ -45,16 +45,21 @@ def _degrees_of_freedom(function: Any) -> Rule:
     return rule
 
 
+def _is_complex(value: Any) -> bool:
+    """Below vmap a number of the program stands for a tensor."""
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
+
+
 def _lost_imaginary_part(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
     dtype = kwargs.get("dtype")
-    if dtype is None or dtype.is_complex or not args[0].dtype.is_complex:
+    if dtype is None or dtype.is_complex or not _is_complex(args[0]):
         return None
     return functools.partial(torch.zeros((), dtype=args[0].dtype).to, dtype)
 
 
 def _lost_in_a_copy(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
     target, source = args[:2]
-    if target.dtype.is_complex or not source.dtype.is_complex:
+    if target.dtype.is_complex or not _is_complex(source):
         return None
     made = torch.zeros((), dtype=target.dtype)
     return functools.partial(made.copy_, torch.zeros((), dtype=source.dtype))

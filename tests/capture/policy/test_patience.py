@@ -119,7 +119,7 @@ def test_what_makes_a_distribution_again_and_again_is_captured():
     with capture.enable():
         assert sample(20, torch.tensor([0.3, 0.7])) == expected
         with pytest.raises(ValueError, match="Simplex"):
-            torch.distributions.Categorical(torch.tensor([-0.3, 0.7]))
+            torch.distributions.Categorical(torch.tensor([-0.3, 0.7]), validate_args=True)
     assert captured(makes.__code__)
 
 

@@ -441,8 +441,17 @@ def may_raise_behind_a_write(x):
     return x[torch.tensor([2])]
 
 
+RECORDS = [(torch.full((4,), float(i)), None if i % 3 else torch.ones(4)) for i in range(12)]
+
+
+@meets("changing_items")
+def reads_what_some_records_lack(x):
+    following = torch.stack([second for _, second in RECORDS if second is not None])
+    return (x + 1).sum() * following.sum()
+
+
 #: a break for these is no error under fullgraph
-NO_ERROR = ("call_of_capture", "late_error", "recurrent_length", "write_without_grad")
+NO_ERROR = ("call_of_capture", "changing_items", "late_error", "recurrent_length", "write_without_grad")
 #: other backends get one graph
 OF_NATIVE_CODE = ("write_without_grad",)
 SMALL = {"inline_depth": 20, "max_instructions": 1500}
