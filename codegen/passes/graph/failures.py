@@ -114,6 +114,11 @@ def call_may_fail(step: Step) -> bool:
     return not (isinstance(step.op, OpOverload) and step.op._schema.name.removeprefix("aten::") in SAFE)
 
 
+def is_draw(step: object) -> bool:
+    """Whether it is a call that takes numbers from a generator."""
+    return isinstance(step, ExternStep) and draws_numbers(step.op)
+
+
 def may_fail(value: TensorExpr) -> bool:
     """Whether this definition itself contains a check of values. Definitions that it reads do not count."""
     if isinstance(value, Checked):
@@ -134,9 +139,7 @@ def hoist_checks(lowering: Lowering) -> None:
     """If the graph writes to inputs or draws random numbers, check first the indices that are inputs."""
     buffers = lowering.program.buffers
     writes = any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores)
-    if not writes and not any(
-        isinstance(step, ExternStep) and draws_numbers(step.op) for step in lowering.steps
-    ):
+    if not writes and not any(map(is_draw, lowering.steps)):
         return
     known: dict[tuple[TensorExpr, Index, bool], str] = {}
     stores, lowering.stores[:] = [*lowering.stores], []

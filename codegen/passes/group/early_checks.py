@@ -14,15 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codegen.kernel.program import ExternStep, Step, ViewStep
-from codegen.passes.graph.failures import may_fail
+from codegen.passes.graph.failures import is_draw, may_fail
 from codegen.passes.group.roots import Root, own_definitions
-from codegen.trace.draws import draws_numbers
 
 Item = Root | ExternStep | ViewStep
-
-
-def is_draw(item: Item | Step) -> bool:
-    return isinstance(item, ExternStep) and draws_numbers(item.op)
 
 
 def early_checks(

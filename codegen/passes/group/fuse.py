@@ -24,8 +24,9 @@ from codegen.kernel.ir import Const, Expr
 from codegen.kernel.program import BufferInfo, ExternStep, Step, ViewStep
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import Indices, Scan, Scattered, Shape, numel
+from codegen.passes.graph.failures import is_draw
 from codegen.passes.group.align import fit, open_group, rebase
-from codegen.passes.group.early_checks import early_checks, is_draw
+from codegen.passes.group.early_checks import early_checks
 from codegen.passes.group.group import Group, Member
 from codegen.passes.group.reach import Reach
 from codegen.passes.group.roots import Root
@@ -61,7 +62,7 @@ class DirectNeeds:
                 self.writers.setdefault(name, []).append(writer)
         self.order = MemoryOrder(lowering, roots)
         self.effects: dict[int, Step] = effects_before(lowering.steps)
-        self.checks: list[Root] = []
+        self.checks: list[Root] = []  # `before` reads it: nothing needs a check yet
         self.checks = early_checks(lowering.steps, roots, self.before)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:

@@ -17,10 +17,10 @@ from dataclasses import field
 from capture_records import dataclass
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
 from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
+from codegen.passes.graph.failures import is_draw
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
 from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
-from codegen.trace.draws import draws_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def order_steps(
 
 
 def _draw_late(steps: list[Step], needs: list[set[int]], may_fail: set[int]) -> None:
-    draws = {n for n, step in enumerate(steps) if isinstance(step, ExternStep) and draws_numbers(step.op)}
+    draws = {n for n, step in enumerate(steps) if is_draw(step)}
     if not draws:
         return
     behind = set(draws)
