@@ -102,12 +102,11 @@ def run_callee(tx: Translator, callee: Translator) -> Variable:
 def special_call(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Any:
     """The handler of a function that is not inlined, from the first rule that applies; else None."""
     value = function.function
-    handler = lookup(value)
-    if handler is not None:
-        return lambda tx, f, args, kwargs: handler(tx, *args, **kwargs)
-    method: Any = MODULE_METHODS.get(value)  # type: ignore[call-overload]
-    if method is not None and args and isinstance(args[0], ModuleVariable):
-        return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
+    known = known_function(value, args)
+    if known is not None:
+        if value.__closure__:  # the guards on a function compare its code, which such functions share
+            tx.output.guarding.identity(function, value)
+        return known
     if value is torch._check_is_size and args and is_unbacked(args[0]):
         return _check_size
     by_code = BY_CODE.get(value.__code__)
@@ -116,16 +115,27 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     for is_marked, marked_call in (*OF_TORCH_COMPILE, *MARKED):
         if is_marked(value):
             return marked_call
-    method_name = TENSOR_METHOD_NAMES.get(value)
-    if method_name is not None and args and isinstance(args[0], TensorVariable):
-        return lambda tx, f, args, kwargs: TensorVariable.call_method(
-            args[0], tx, method_name, args[1:], kwargs
-        )
     why = frame_filter.why_not_inlined(value)
     if why == frame_filter.PART_OF_CAPTURE:
         raise GraphBreak("call_of_capture", name=value.__qualname__)
     if why is not None:
         raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
+    return None
+
+
+def known_function(value: FunctionType, args: list[Variable]) -> Any:
+    """The handler of just that function, or None."""
+    handler = lookup(value)
+    if handler is not None:
+        return lambda tx, f, args, kwargs: handler(tx, *args, **kwargs)
+    method: Any = MODULE_METHODS.get(value)  # type: ignore[call-overload]
+    if method is not None and args and isinstance(args[0], ModuleVariable):
+        return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
+    method_name = TENSOR_METHOD_NAMES.get(value)
+    if method_name is not None and args and isinstance(args[0], TensorVariable):
+        return lambda tx, f, args, kwargs: TensorVariable.call_method(
+            args[0], tx, method_name, args[1:], kwargs
+        )
     return None
 
 

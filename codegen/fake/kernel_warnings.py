@@ -75,6 +75,41 @@ def _scatter_that_reduces(args: Arguments, kwargs: dict[str, Any]) -> Call:
     return functools.partial(torch.scatter, torch.zeros(1), 0, place, torch.zeros(1), reduce="add")
 
 
+def _is_row_major(tensor: Any) -> bool:
+    """For the present sizes, without a guard. Sizes that only a run knows count as a dense tensor's."""
+    step = 1
+    for size, stride in zip(map(_present, reversed(tensor.shape)), map(_present, reversed(tensor.stride()))):
+        if size is None or stride is None:
+            return True
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _present(number: Any) -> int | None:
+    return number.node._hint if isinstance(number, torch.SymInt) else number
+
+
+def _copied_for_a_search(function: Any) -> Rule:
+    """Searches in sorted numbers copy what is not contiguous. `function`: takes numbers, values, a sorter."""
+
+    def rule(args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+        numbers, values = args[:2] if function is torch.searchsorted else args[1::-1]
+        sorter, places = kwargs.get("sorter"), torch.zeros(2, 2, dtype=torch.int64)
+        is_tensor = isinstance(values, torch.Tensor)
+        dense = [not isinstance(one, torch.Tensor) or _is_row_major(one) for one in (numbers, values, sorter)]
+        if all(dense) or (is_tensor and any(_present(size) == 0 for size in values.shape)):
+            return None
+        options = {} if sorter is None else {"sorter": places[0] if dense[2] else places[:, 0]}
+        small = places[0] if dense[0] else places[:, 0], places if dense[1] else places.t()
+        return functools.partial(
+            function, *(small if function is torch.searchsorted else small[::-1]), **options
+        )
+
+    return rule
+
+
 WARNING_KERNELS: dict[OpOverload, Rule] = {
     aten.std.correction: _degrees_of_freedom(torch.std),
     aten.var.correction: _degrees_of_freedom(torch.var),
@@ -84,6 +119,10 @@ WARNING_KERNELS: dict[OpOverload, Rule] = {
     aten.copy_.default: _lost_in_a_copy,
     aten.index_reduce.default: _in_beta,
     aten.index_reduce_.default: _in_beta,
+    aten.searchsorted.Tensor: _copied_for_a_search(torch.searchsorted),
+    aten.searchsorted.Scalar: _copied_for_a_search(torch.searchsorted),
+    aten.bucketize.Tensor: _copied_for_a_search(torch.bucketize),
+    aten.bucketize.Scalar: _copied_for_a_search(torch.bucketize),
     aten.scatter.reduce: _scatter_that_reduces,
     aten.scatter_.reduce: _scatter_that_reduces,
 }

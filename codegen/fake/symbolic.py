@@ -233,6 +233,8 @@ def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: 
     from torch.fx.experimental.symbolic_shapes import guard_or_true  # lazy: imports sympy
 
     lead = len(sizes) - tensor.dim()
+    if lead < 0:
+        raise RuntimeError(f"expand: a tensor of {tensor.dim()} dims can't have {len(sizes)}")
     shape, strides = list(sizes), list(sizes)
     following = 0  # the stride of a new dim that is not repeated
     for dim in reversed(range(len(sizes))):

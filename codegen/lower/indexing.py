@@ -65,6 +65,8 @@ def gather(
     ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, sparse_grad: bool = False
 ) -> TensorExpr:
     base, place = with_dim(base), cast(with_dim(indices), "i64")
+    if len(base.shape) != len(place.shape):
+        return NotImplemented  # eager accepts that where there are no indices
     dim %= len(base.shape)
     found = Gather(
         base, place.shape, tuple(place if d == dim else d for d in range(len(base.shape))), wraps=False

@@ -97,15 +97,6 @@ def _along(rank: int, dim: int, place: TensorExpr) -> tuple[int | TensorExpr, ..
     return tuple(place if d == dim else d for d in range(rank))
 
 
-def _one_a_slice(indices: TensorExpr, shape: Shape, dim: int) -> bool:
-    """Whether there may be one index for each slice.
-
-    Eager checks that. The shape rule does not check it for a zero-dimensional tensor.
-    """
-    count, size = numel(indices.shape), shape[dim]
-    return not isinstance(count, int) or not isinstance(size, int) or count == size
-
-
 def _line(ctx: Any, indices: TensorExpr, shape: Shape, dim: int) -> TensorExpr:
     """A vector of indices along `dim` of `shape`."""
     return spread(cast(reshape(indices, (shape[dim],)), "i64"), shape, (dim,))
@@ -195,6 +186,16 @@ def scatter_with(
 # --- one index for each slice -----------------------------------------------------------------------------
 
 
+def _fits_the_others(shape: Sequence[Index], indices: TensorExpr, source: Sequence[Index], dim: int) -> bool:
+    """Whether the source has a slice for each index, of the size of the base's, and all have elements.
+
+    No shape rule checks it: where the sizes may be others, eager's operator does.
+    """
+    others = all(a == b for place, (a, b) in enumerate(zip(shape, source)) if place != dim)
+    fits = len(shape) == len(source) and others and numel(indices.shape) == source[dim]
+    return fits and 0 not in shape and 0 not in source
+
+
 @lowering(aten.index_add.default)
 def index_add(
     ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr, *, alpha: Any = 1
@@ -204,7 +205,7 @@ def index_add(
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
-    if not _one_a_slice(indices, source.shape, dim):
+    if not _fits_the_others(base.shape, indices, source.shape, dim):
         return NotImplemented
     if alpha != 1:
         if isinstance(alpha, TensorExpr) or (isinstance(alpha, float) and source.dtype not in ("f32", "f64")):
@@ -212,16 +213,6 @@ def index_add(
         source = apply("mul", source, alpha)
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
     return scattered(ctx, base, source, place, wraps=False, combine="sum", into=into)
-
-
-def _fits_the_others(shape: Sequence[Index], indices: TensorExpr, source: Sequence[Index], dim: int) -> bool:
-    """Whether the source has a slice for each index, of the size of the base's, and all have elements.
-
-    No shape rule checks it: where the sizes may be others, eager's operator does.
-    """
-    others = all(a == b for place, (a, b) in enumerate(zip(shape, source)) if place != dim)
-    fits = len(shape) == len(source) and others and numel(indices.shape) == source[dim]
-    return fits and 0 not in shape and 0 not in source
 
 
 @lowering(aten.index_reduce.default)

@@ -14,7 +14,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from codegen.fake.shapes.nn import is_channels_last, plain
-from codegen.fake.shapes.spec import Spec, contiguous, is_contiguous, packed, shape_rule
+from codegen.fake.shapes.spec import Spec, contiguous, equal, is_contiguous, packed, shape_rule
 
 
 def in_suggested_format(tensor: torch.Tensor) -> Any:
@@ -26,10 +26,16 @@ def in_suggested_format(tensor: torch.Tensor) -> Any:
     return Spec(shape, packed(shape, (1, *range(rank - 1, 1, -1), 0), empty=1), tensor.dtype)
 
 
+def are_of_channels(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> bool:
+    """Whether each parameter is a vector of one number for each channel."""
+    return all(one is None or equal(one.shape, tensor.shape[1:2]) for one in parameters)
+
+
 @shape_rule("native_batch_norm", "_native_batch_norm_legit")
 def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, training = args[0], args[5]
-    result = NotImplemented if tensor.dim() < 2 or tensor.numel() == 0 else in_suggested_format(tensor)
+    unusual = tensor.dim() < 2 or tensor.numel() == 0 or not are_of_channels(tensor, *args[1:5])
+    result = NotImplemented if unusual else in_suggested_format(tensor)
     saved = contiguous((tensor.shape[1] if training else 0,) if tensor.dim() > 1 else (), tensor.dtype)
     return NotImplemented if result is NotImplemented else (result, saved, saved)
 
@@ -39,7 +45,9 @@ def batch_norm_with_update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """What is saved has the dtype of the statistics."""
     tensor, weight, bias, mean, var = args[:5]
     dtypes = {given.dtype for given in (weight, bias, mean, var) if given is not None}
-    if tensor.dim() < 2 or tensor.numel() == 0 or len(dtypes) > 1 or not dtypes <= _statistics_of(tensor):
+    if tensor.dim() < 2 or tensor.numel() == 0 or not are_of_channels(tensor, *args[1:5]):
+        return NotImplemented
+    if len(dtypes) > 1 or not dtypes <= _statistics_of(tensor):
         return NotImplemented
     result, saved = in_suggested_format(tensor), contiguous((tensor.shape[1],), mean.dtype)
     reserved = contiguous((0,), torch.uint8)

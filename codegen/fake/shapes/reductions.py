@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from codegen.fake.shapes.elementwise import to_float
-from codegen.fake.shapes.spec import contiguous, shape_rule
+from codegen.fake.shapes.spec import contiguous, equal, shape_rule
 
 
 def reduced_shape(tensor: torch.Tensor, dims: Any, keepdim: bool) -> tuple[int, ...] | None:
@@ -35,6 +35,12 @@ def reduced_shape(tensor: torch.Tensor, dims: Any, keepdim: bool) -> tuple[int, 
     if keepdim:
         return tuple(1 if dim in gone else size for dim, size in enumerate(tensor.shape))
     return tuple(size for dim, size in enumerate(tensor.shape) if dim not in gone)
+
+
+def has_dim(tensor: torch.Tensor, dim: int) -> bool:
+    """Whether eager knows the dim. A tensor without dims has the dims of a vector."""
+    rank = max(tensor.dim(), 1)
+    return -rank <= dim < rank
 
 
 def argument(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str, default: Any) -> Any:
@@ -135,20 +141,24 @@ def logsumexp(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("cumsum", "cumprod")
 def cumulative(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return contiguous(args[0].shape, kwargs.get("dtype") or integers_to_i64(args[0].dtype))
+    tensor, dim = args[:2]
+    usual = has_dim(tensor, dim)
+    return (
+        contiguous(tensor.shape, kwargs.get("dtype") or integers_to_i64(tensor.dtype))
+        if usual
+        else NotImplemented
+    )
 
 
 @shape_rule("_softmax", "_log_softmax")
 def softmax(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, _, half_to_float = args
-    return (
-        NotImplemented
-        if half_to_float or not tensor.dtype.is_floating_point
-        else contiguous(tensor.shape, tensor.dtype)
-    )
+    tensor, dim, half_to_float = args
+    usual = has_dim(tensor, dim) and tensor.dtype.is_floating_point and not half_to_float
+    return contiguous(tensor.shape, tensor.dtype) if usual else NotImplemented
 
 
 @shape_rule("_softmax_backward_data", "_log_softmax_backward_data")
 def softmax_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    grad, _output, _, input_dtype = args
-    return contiguous(grad.shape, grad.dtype) if grad.dtype is input_dtype else NotImplemented
+    grad, output, _, input_dtype = args
+    usual = grad.dtype is input_dtype and equal(grad.shape, output.shape)
+    return contiguous(grad.shape, grad.dtype) if usual else NotImplemented

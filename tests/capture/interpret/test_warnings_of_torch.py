@@ -124,6 +124,20 @@ def products(x: torch.Tensor) -> torch.Tensor:
     return x.index_reduce(0, rows, x, "prod") + x.scatter(0, rows[:, None], x, reduce="add")
 
 
+def places(x: torch.Tensor) -> torch.Tensor:
+    sorter = torch.arange(4)[::2] // 2
+    in_columns = torch.searchsorted(x[0, ::2], x.t(), sorter=sorter)
+    return in_columns.sum() + torch.searchsorted(x[:, 0], 1.5)
+
+
+def places_of_buckets(x: torch.Tensor) -> torch.Tensor:
+    return torch.bucketize(x.t(), x[0]) + torch.bucketize(x[:, 0], x[0, ::2]).sum()
+
+
+def places_in_rows(x: torch.Tensor) -> torch.Tensor:
+    return torch.searchsorted(x, x) + torch.bucketize(x.t()[:0], x[0, ::2]).sum() + torch.bucketize(1.5, x[0])
+
+
 def number(x: torch.Tensor) -> float:
     return float((x * 2).sum())
 
@@ -135,7 +149,18 @@ def enough(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize(
     "function",
-    [spread, spread_of_rows, real_part, copied, products, number, enough],
+    [
+        spread,
+        spread_of_rows,
+        real_part,
+        copied,
+        products,
+        places,
+        places_of_buckets,
+        places_in_rows,
+        number,
+        enough,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_warnings_of_kernels(function: Callable[..., Any], dynamic: bool | None) -> None:
@@ -150,7 +175,7 @@ def test_warnings_of_kernels(function: Callable[..., Any], dynamic: bool | None)
     torch.set_warn_always(True)
     try:
         expected = warnings_of(function)
-        assert bool(expected) == (function is not enough)
+        assert bool(expected) == (function not in (enough, places_in_rows))
         assert warnings_of(capture.compile(function, dynamic=dynamic)) == expected
     finally:
         torch.set_warn_always(before)

@@ -23,6 +23,14 @@ def index_reduce(reduce: str) -> Program:
     return lambda x, i, s: x.index_reduce(0, i, s, reduce)
 
 
+def softmax_backward(grad: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten._softmax_backward_data(grad, output, -1, torch.float32)
+
+
+def statistics(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    return F.batch_norm(x, mean, variance)
+
+
 FIRST = torch.tensor([0])
 CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit, and that do not
     "gather": (lambda x, i: x.gather(0, i), [(10, 5), places(5, 5)], [(10, 2), places(5, 5)]),
@@ -79,6 +87,15 @@ CASES: dict[str, tuple[Program, list[Any], list[Any]]] = {  # arguments that fit
         [(2, 4, 3, 5), places(2, 3, 5), (4,)],
         [(2, 4, 3, 5), places(2, 3, 5), (1,)],
     ),
+    "broadcast_to": (lambda x: torch.broadcast_to(x, (5, 5)), [(5,)], [(1, 5, 1)]),
+    "expand": (lambda x, y: x.expand(y.shape[0], y.shape[1]), [(1, 5), (4, 5)], [(1, 1, 5), (4, 5)]),
+    "softmax": (lambda x: x.softmax(1), [(4, 5)], [(5,)]),
+    "cumsum": (lambda x: x.cumsum(1), [(4, 5)], [(5,)]),
+    "softmax backward": (softmax_backward, [(4, 5), (4, 5)], [(4, 5), (1, 5)]),
+    "softmax backward of rows": (softmax_backward, [(4, 5), (4, 5)], [(4, 5), (5,)]),
+    "mean of batch_norm": (statistics, [(2, 1, 3), (1,), (1,)], [(2, 1, 3), (), (1,)]),
+    "mean of batch_norm, two dims": (statistics, [(2, 3), (3,), (3,)], [(2, 3), (1, 3), (3,)]),
+    "variance of batch_norm": (statistics, [(2, 1), (1,), (1,)], [(2, 1), (1,), ()]),
 }
 
 
@@ -121,3 +138,44 @@ def test_no_places_of_a_tensor() -> None:
 
     with capture.config.patch(raise_on_error=True):
         assert capture.compile(nothing)(torch.ones(3)).shape == (0,)
+
+
+def test_no_places_of_another_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager accepts that: the result has the shape of the places."""
+
+    def nothing(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return x.gather(0, places) + 1
+
+    monkeypatch.setattr("codegen.launch.assembly.strict", True)
+    with capture.config.patch(raise_on_error=True):
+        for shape in [(0,), (3, 0, 2)]:
+            assert capture.compile(nothing)(torch.ones(1, 5), places(*shape)).shape == shape
+
+
+#: programs that take a part of their last argument: its size is another expression than those it has to fit
+PARTS: dict[
+    str, tuple[Program, list[Any], list[list[Any]]]
+] = {  # fitting arguments, and some that do not fit
+    name: (
+        program,
+        [(5, 6, 4), places(10), (6, 10, 4)],
+        [[(4, 6, 4), places(10), (6, 10, 4)], [(8, 6, 4), places(10), (6, 10, 4)]],
+    )
+    for name, program in {
+        "index_add": lambda x, i, s: x.index_add(1, i, s[1:]),
+        "index_copy": lambda x, i, s: x.index_copy(1, i, s[1:]),
+        "index_reduce": lambda x, i, s: x.index_reduce(1, i, s[1:], "amax"),
+        "index_reduce, mean": lambda x, i, s: x.index_reduce(1, i, s[1:], "mean"),
+    }.items()
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_arguments(name: str) -> None:
+    program, fitting, others = PARTS[name]
+    compiled = capture.compile(program, dynamic=True)
+    torch.testing.assert_close(outcome(compiled, fitting), outcome(program, fitting))
+    for other in others:
+        expected = outcome(program, other)
+        assert isinstance(expected, str)
+        assert outcome(compiled, other) == expected
