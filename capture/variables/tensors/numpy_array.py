@@ -17,11 +17,10 @@ from capture.graph import numpy_functions
 from capture.graph.arguments import CONSTRUCTORS
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.value_method import ValueMethod
-from capture.variables.core.base import NotConstant, Variable, realize
+from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.wrap import wrap_class
-from capture.variables.numbers.symbolic import SymbolicVariable
-from capture.variables.tensors import numpy_operations
+from capture.variables.tensors import numpy_operations, numpy_parts
 from guards.kinds.constants import ConstantGuard
 
 if TYPE_CHECKING:
@@ -115,10 +114,14 @@ class NumpyVariable(Variable):
         return [self.get_item(tx, ConstantVariable(i)) for i in range(self.length(tx))]
 
     def get_item(self, tx: Interpreter, key: Variable) -> Variable:
-        key = realize(key)
-        if isinstance(key, SymbolicVariable) and _is_place(self, key):
-            return numpy_operations.row(tx, self, key)
-        return numpy_operations.operation(tx, "operator", "getitem", [self, key], {})
+        part, key = numpy_parts.part(tx, self, key)
+        if numpy_parts.is_whole(key):
+            return numpy_parts.read(tx, self, part)
+        return numpy_operations.operation(tx, "operator", "getitem", [part, key], {})
+
+    def _set_item(self, tx: Interpreter, key: Variable, value: Variable) -> Variable:
+        part, key = numpy_parts.part(tx, self, key)
+        return numpy_operations.operation(tx, "operator", "setitem", [part, key, value], {})
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name in CONSTANT_ATTRIBUTES:
@@ -147,7 +150,7 @@ class NumpyVariable(Variable):
         if name == "__iter__":
             return self.iterate(tx)
         if name == "__setitem__":
-            return numpy_operations.operation(tx, "operator", "setitem", [self, *args], {})
+            return self._set_item(tx, *args)
         if name == "__getitem__":
             return self.get_item(tx, *args)
         if name not in numpy_functions.METHODS:
@@ -160,11 +163,3 @@ class NumpyVariable(Variable):
             is_writeable = self.example.flags.writeable
             make = numpy_functions.array_of if is_writeable else numpy_functions.read_only_array_of
         code.call_object(make, [self.tensor])
-
-
-def _is_place(array: NumpyVariable, index: SymbolicVariable) -> bool:
-    """Whether an index that changes from call to call is that of a row now."""
-    if index.python_type() is not int or index.is_unbacked or not array.example.shape:
-        return False
-    size = array.example.shape[0]
-    return bool(-size <= index.value.node.hint < size)

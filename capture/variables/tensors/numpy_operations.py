@@ -81,7 +81,7 @@ def operation(
         [_in_graph(tx, a) for a in args],
         {k: _in_graph(tx, v) for k, v in kwargs.items()},
     )
-    made = _as_arrays(tx, name, result, example, operands)
+    made = as_arrays(tx, name, result, example, operands)
     if isinstance(example, np.generic) and isinstance(made, numpy_array.NumpyVariable):
         _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
     return made
@@ -97,12 +97,6 @@ ON_NUMBERS = {
 
 def _is_number(value: NumpyVariable) -> bool:
     return isinstance(value.example, np.generic)
-
-
-def row(tx: Interpreter, array: NumpyVariable, index: SymbolicVariable) -> Variable:
-    """`array[index]`, a view. (`[]` would fix the index.)"""
-    result = tx.output.call_method(tx, "select", [array.tensor, ConstantVariable(0), index], {})
-    return _as_arrays(tx, "getitem", result, array.example[index.value.node.hint], [array])
 
 
 def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:
@@ -259,13 +253,17 @@ def _run_numpy(
         raise GraphBreak("torch_op_failed", name=f"numpy's {name}", error=text) from None
 
 
-def _as_arrays(
+def as_arrays(
     tx: Interpreter, name: str, result: Variable, example: Any, operands: list[NumpyVariable]
 ) -> Variable:
+    """The result of a node on `operands` as what NumPy's own run has made: arrays, numbers, lists of them.
+
+    The graph breaks where the two differ.
+    """
     if isinstance(example, (tuple, list)) and isinstance(result, SequenceVariable):
         if len(example) != len(result.items):
             raise numpy_agreement.differs(name)
-        items = [_as_arrays(tx, name, r, e, operands) for r, e in zip(result.items, example)]
+        items = [as_arrays(tx, name, r, e, operands) for r, e in zip(result.items, example)]
         return ListVariable(items) if isinstance(example, list) else TupleVariable(items)
     if not isinstance(result, TensorVariable):
         if example is None and result.is_exactly(None):
