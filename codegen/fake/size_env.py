@@ -198,11 +198,17 @@ class SizeEnv(ShapeEnv):
         answers = self.numbers.answers
         if key in answers and not self._suppress_guards_tls():
             return answers[key]
+        fact = self.facts.holds(sym_node.expr)  # more is known than when the question was made
+        if fact is not None:
+            return fact
         if self.asks_for_facts and not sym_node.expr.is_number and sym_node.expr not in TRUTHS:
             raise NotKnown
+        guard_count = len(self.guards)
         answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
         if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):
             answers[key] = answer
+            if len(self.guards) > guard_count and sym_node.pytype is bool:
+                self.facts.learn(sym_node.expr, bool(answer))
         return answer
 
     def _bounds_of(self, term: sympy.Basic) -> tuple[int | None, int | None]:

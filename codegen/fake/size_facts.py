@@ -1,10 +1,13 @@
 """What holds for all sizes: comparisons of polynomials whose symbols have bounds.
 
-In:  two expressions of sympy, and the bounds of the symbols in them.
+In:  two expressions of sympy, the bounds of the symbols in them, and the answers that have guards.
 Out: whether the comparison holds, whatever the sizes are; None where that depends on them.
 
     s0 * s1 - s0 > 0  with s0, s1 >= 2:  s0 = 2 + a, s1 = 2 + b gives 2 + a + 2 * b + a * b > 0    True
     s0 > 3            with s0 >= 2:      a - 1 > 0                                                 None
+    max(1, s0) == s0  with s0 >= 2:      the maximum is s0                                         True
+
+What has a guard holds, too: `s0 // 2 != 1` with s0 >= 2 says that s0 // 2 >= 2.
 
 sympy and `ShapeEnv` know more, at a hundred times the price; operators on fake tensors ask simple questions.
 """
@@ -20,6 +23,16 @@ import sympy  # type: ignore[import-untyped]
 from codegen.kernel.index_algebra import Index, Poly, exact_quotient, minus, plus, terms_of, times
 
 ZERO = sympy.Integer(0)
+OF_RELATIONS: dict[type, str] = {
+    sympy.Eq: "eq",
+    sympy.Ne: "ne",
+    sympy.Gt: "gt",
+    sympy.Ge: "ge",
+    sympy.Lt: "lt",
+    sympy.Le: "le",
+}
+NEGATED = {"eq": "ne", "ne": "eq", "gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
+SWAPPED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 #: comparison -> whether it holds for a difference that is at least, or at most, the given number
 AT_LEAST: dict[str, Callable[[int], bool | None]] = {
     "eq": lambda least: False if least > 0 else None,
@@ -46,6 +59,44 @@ class Facts:
         self.bounds = bounds
         self._polynomials: dict[Any, Index] = {}
         self._atoms: dict[str, Any] = {}
+        self._least: dict[str, int] = {}  # bounds of atoms that have guards
+
+    def learn(self, relation: Any, holds: bool) -> None:
+        """From now on `relation` is known to hold, or not to hold. Only `one atom` against a number counts:
+        it gives the least value of the atom.
+        """
+        comparison = OF_RELATIONS.get(type(relation))
+        if comparison is None:
+            return
+        difference = minus(*map(self.polynomial, relation.args))
+        terms = dict(terms_of(difference))
+        constant = terms.pop((), 0)
+        if len(terms) != 1:
+            return
+        [(atoms, coefficient)] = terms.items()
+        if len(atoms) == 1 and coefficient in (1, -1):
+            self._learn_of(atoms[0], comparison if holds else NEGATED[comparison], coefficient, constant)
+
+    def _learn_of(self, atom: str, comparison: str, sign: int, constant: int) -> None:
+        """`sign * atom + constant` compares like this with 0."""
+        if sign < 0:
+            comparison, constant = SWAPPED[comparison], -constant
+        known = self._bound(atom, 0)
+        if comparison in ("gt", "ge", "eq"):
+            least = -constant + (comparison == "gt")
+        elif comparison == "ne" and known == -constant:
+            least = known + 1
+        else:
+            return
+        self._least[atom] = least if known is None else max(least, known)
+
+    def _bound(self, atom: str, side: int) -> int | None:
+        """The least (side 0) or the largest value (1) of an atom."""
+        bound = self.bounds(self._atoms[atom])[side]
+        learned = None if side else self._least.get(atom)
+        if learned is None or bound is None:
+            return learned if bound is None else bound
+        return max(bound, learned)
 
     def decide(self, comparison: str, left: Any, right: Any) -> bool | None:
         difference = minus(self.polynomial(left), self.polynomial(right))
@@ -63,6 +114,10 @@ class Facts:
                     if fact is not None:
                         return fact
         return None
+
+    def holds(self, relation: Any) -> bool | None:
+        comparison = OF_RELATIONS.get(type(relation))
+        return None if comparison is None else self.decide(comparison, *relation.args)
 
     def quotient(self, left: Any, right: Any) -> Any:
         """`left // right` as an expression of sympy where nothing is left over and `right` is never 0."""
@@ -102,9 +157,20 @@ class Facts:
             for _ in range(int(expression.args[1])):
                 result = times(result, self.polynomial(expression.args[0]))
             return result
+        if type(expression).__name__ == "Max":  # sympy's or torch's: strides of dims that may be 0
+            largest = self._largest(expression.args)
+            if largest is not None:
+                return self.polynomial(largest)
         name = f"a{len(self._atoms)}"
         self._atoms[name] = expression
         return Poly({(name,): 1})
+
+    def _largest(self, expressions: tuple[Any, ...]) -> Any:
+        """The one that is the largest for all sizes, if there is one."""
+        for one in expressions:
+            if all(one is other or self.decide("ge", one, other) is True for other in expressions):
+                return one
+        return None
 
     def _from_bounds(self, index: Poly, side: int) -> Index | None:
         """The polynomial in the distances of its symbols from their lower (0) or upper (1) bounds."""
@@ -112,7 +178,7 @@ class Facts:
         for atoms, coefficient in index.terms.items():
             term: Index = coefficient
             for atom in atoms:
-                bound = self.bounds(self._atoms[atom])[side]
+                bound = self._bound(atom, side)
                 if bound is None:
                     return None
                 term = times(term, plus(bound, Poly({(atom,): -1 if side else 1})))

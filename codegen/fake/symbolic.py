@@ -36,6 +36,7 @@ from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import SizeEnv
 from codegen.fake.unbacked import VIEWS, read_scalar, view_of, with_unbacked_sizes
 from codegen.kernel.foreign import is_foreign
+from codegen.kernel.hints import SYMBOLIC, hint_of
 
 aten = torch.ops.aten
 # C++ code calls these when it needs plain numbers: it gets numbers, and the environment gets a guard.
@@ -45,7 +46,6 @@ METADATA: dict[Any, Any] = {
     aten.storage_offset.default: lambda tensor: int(tensor.storage_offset()),
 }
 INDEXING = (aten.index.Tensor, aten._unsafe_index.Tensor)
-SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def use_sizes(mode: FakeMode, env: SizeEnv) -> None:
@@ -176,10 +176,6 @@ def layout_of(tensor: torch.Tensor) -> Any:
         return None
     order = tuple(sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)))
     return order, tuple(n == 1 for n in shape), tuple(n == 0 for n in strides), is_dense(shape, strides)
-
-
-def hint_of(number: Any) -> Any:
-    return number.node._hint if isinstance(number, SYMBOLIC) else number
 
 
 def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:

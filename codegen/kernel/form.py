@@ -61,7 +61,7 @@ class KernelForm:
         if isinstance(index, ir.AxisVar):
             return "axis", self._axes[index.name]
         if isinstance(index, ir.Sym):
-            return "size", self._sizes[index.name]
+            return "size", self._sizes[index.name], index.signed
         if isinstance(index, ir.Binary):
             return index.op, self._expr(index.left), self._expr(index.right)
         return index

@@ -13,6 +13,7 @@ For that they need the extents of the axes, which `Ranges` holds.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from math import gcd
 from typing import Any
@@ -59,6 +60,11 @@ class Division(str):
         self.numerator = numerator
         self.divisor = divisor
         return self
+
+    @functools.cached_property
+    def atoms(self) -> frozenset[str]:
+        """The names of axes, sizes and values that it depends on."""
+        return frozenset(atoms_of(self.numerator) | atoms_of(self.divisor))
 
 
 def _key(index: Index) -> str:
@@ -183,7 +189,7 @@ def atoms_of(index: Index) -> set[str]:
     for atoms in terms_of(index):
         for atom in atoms:
             if isinstance(atom, Division):
-                found |= atoms_of(atom.numerator) | atoms_of(atom.divisor)
+                found |= atom.atoms
             else:
                 found.add(atom)
     return found
@@ -465,7 +471,11 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
 
 # --- to and from other notations --------------------------------------------------------------------------
 
+#: The same sizes and indices come again and again: with symbols, each is a tree of divisions.
+KEPT = 1 << 13
 
+
+@functools.lru_cache(KEPT)
 def to_expr(index: Index) -> ir.Expr:
     """The `ir.Expr` of an index. Larger coefficients come first, so the text reads like row-major order."""
     if isinstance(index, int):
@@ -499,6 +509,7 @@ def from_size(size: Any) -> Index:
     return int(size)
 
 
+@functools.lru_cache(KEPT)
 def from_sympy(expression: Any) -> Index:
     """A sympy expression over size symbols as an Index.
 

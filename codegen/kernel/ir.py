@@ -41,9 +41,10 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Sym:
-    """A size or stride known at run time: an int64 argument of the kernel."""
+    """A size or stride known at run time: an int64 argument of the kernel. `signed`: it may be negative."""
 
     name: str
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,25 @@ class Binary:
 
 
 Expr = Const | Sym | AxisVar | Indirect | Binary
+
+
+def is_invariant(expr: Expr) -> bool:
+    """Whether the expression has no axis and no indirect value: it is known when the kernel starts."""
+    if isinstance(expr, Binary):
+        return is_invariant(expr.left) and is_invariant(expr.right)
+    return isinstance(expr, Const | Sym)
+
+
+def is_nonnegative(expr: Expr) -> bool:
+    """Whether it can't be negative.
+
+    Axes and sizes count from 0. A value that the kernel computes (Indirect) may be anything.
+    """
+    if isinstance(expr, Binary):
+        return is_nonnegative(expr.left) and is_nonnegative(expr.right)
+    if isinstance(expr, Sym):
+        return not expr.signed
+    return isinstance(expr, AxisVar) or (isinstance(expr, Const) and expr.value >= 0)
 
 
 # --- values and statements --------------------------------------------------------------------------------

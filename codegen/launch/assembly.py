@@ -136,5 +136,14 @@ def write_logs(graph: CompiledGraph) -> None:
     for name, attribute in TEXTS.items():
         logger = logging.getLogger(f"capture.{name}")
         if logger.isEnabledFor(logging.DEBUG):
-            titles = "".join(f"{step.kernel.name}: {step.origin.title}\n" for step in graph.kernel_steps)
+            titles = "".join(map(title_of, graph.kernel_steps))
             logger.debug("%s%s", titles, getattr(graph, attribute))
+
+
+def title_of(step: KernelStep) -> str:
+    """What the kernel is, and what its sizes are, in a line of a log."""
+    from codegen.kernel.printer import print_expr  # lazy: import time
+
+    sizes = zip(step.kernel.sizes, step.sizes)  # of the first row
+    named = [f", {name} = {text}" for name, size in sizes if (text := print_expr(size)) != name]
+    return f"{step.kernel.name}: {step.origin.title}{''.join(named)}\n"

@@ -24,6 +24,7 @@ from codegen.kernel.program import KernelStep, Program, Step
 from codegen.launch.jit import compile_kernels
 from codegen.launch.plan import number
 from codegen.passes import pipeline
+from codegen.passes.steps.size_arguments import with_size_arguments
 
 VERSIONS = 2
 
@@ -84,7 +85,7 @@ class KernelVersions:
                     verify(kernel)
                 buffers |= scratch
                 names = tuple(buffer.name for buffer in kernel.buffers)
-                step = KernelStep(kernel, names, tuple(map(ir.Sym, kernel.sizes)))
+                step = with_size_arguments(KernelStep(kernel, names, tuple(map(ir.Sym, kernel.sizes))))
             steps.append(step)
         return replace(self.program, buffers=buffers, steps=steps)
 

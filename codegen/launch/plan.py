@@ -397,8 +397,9 @@ class Planner:
             return step.rows, grain_of_rows(work, max(elements_of(kernel, number) for number in numbers))
         if kernel.split is None:
             return 0, 0
-        extent = self.number(extent_of(kernel.body, kernel.split))
-        return extent, grain_of(kernel, extent, self.number)
+        number = self.row_number(step, 0)
+        extent = number(extent_of(kernel.body, kernel.split))
+        return extent, grain_of(kernel, extent, number)
 
     def row_number(self, step: KernelStep, row: int) -> Callable[[Expr], Any]:
         """A function that gives the value of a size of the kernel, in that row."""

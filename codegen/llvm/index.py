@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from capture_records import dataclass
-from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
+from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Sym, is_invariant, is_nonnegative
 from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.types import vector
@@ -70,23 +70,6 @@ class Surroundings(Protocol):
     lanes: int
 
     def value(self, number: int) -> Value: ...
-
-
-def is_invariant(expr: Expr) -> bool:
-    """Whether the expression has no axis and no indirect value: it is known when the kernel starts."""
-    if isinstance(expr, Binary):
-        return is_invariant(expr.left) and is_invariant(expr.right)
-    return isinstance(expr, Const | Sym)
-
-
-def is_nonnegative(expr: Expr) -> bool:
-    """Whether it can't be negative.
-
-    Axes and sizes count from 0. A value that the kernel computes (Indirect) may be anything.
-    """
-    if isinstance(expr, Binary):
-        return is_nonnegative(expr.left) and is_nonnegative(expr.right)
-    return isinstance(expr, Sym | AxisVar) or (isinstance(expr, Const) and expr.value >= 0)
 
 
 def terms_of(expr: Expr, factor: Expr = Const(1)) -> list[Term]:

@@ -41,6 +41,7 @@ from codegen.passes.loops.short_sizes import open_draft
 from codegen.passes.state import State
 from codegen.passes.steps.origins import Origins
 from codegen.passes.steps.placed_kernels import ordered_steps
+from codegen.passes.steps.size_arguments import with_size_arguments
 from codegen.passes.steps.versions import name_inputs
 
 VERIFY = False  # tests set it: then `build_kernels` checks the state after each pass
@@ -174,6 +175,12 @@ def _order_steps(state: State) -> None:
     )
 
 
+def _name_sizes(state: State) -> None:
+    state.program.steps = [
+        with_size_arguments(step) if isinstance(step, KernelStep) else step for step in state.program.steps
+    ]
+
+
 Pass = tuple[str, Callable[[State], None]]
 PASSES: tuple[Pass, ...] = (
     # definitions: which values are stored, and how they are computed
@@ -196,5 +203,6 @@ PASSES: tuple[Pass, ...] = (
     ("schedule", _schedule),
     ("check arithmetic", _check_arithmetic),
     ("order steps", _order_steps),
+    ("name sizes", _name_sizes),
     ("name inputs", lambda state: name_inputs(state.lowering)),
 )

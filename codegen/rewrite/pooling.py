@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from codegen.kernel.hints import are_numbers, hint_of
 from codegen.rewrite.resampling import (
     Table,
     gathered,
@@ -32,6 +33,10 @@ aten = torch.ops.aten
 #: thread)
 ADAPTIVE_AVERAGE, MASKED_AVERAGE = 1 << 12, 1 << 18
 NARROW, LANES = 3000, 8  # most elements to read where a row of the result does not fill a vector
+
+
+def has_tables(tensor: torch.Tensor, rank: int) -> bool:
+    return are_numbers(*tensor.shape[-rank:]) and is_usual(tensor, rank)
 
 
 def pooled_size(size: int, kernel: int, step: int, pad: int, spread: int, ceil: bool) -> int:
@@ -129,29 +134,31 @@ def averaged(
 
 def register_average(rank: int) -> None:
     def forward(tensor: torch.Tensor, kernel: Any, stride: Any = (), padding: Any = (0,), *rest: Any) -> Any:
-        if not is_usual(tensor, rank) or is_lowered_average(tensor, rank, kernel, padding, rest):
+        if not has_tables(tensor, rank) or is_lowered_average(tensor, rank, kernel, padding, rest):
             return NotImplemented
         tables, by = averaged(tensor, rank, kernel, stride, padding, rest)
-        if tensor.numel() > MASKED_AVERAGE and any(table.weights for table in tables):
+        if hint_of(tensor.numel()) > MASKED_AVERAGE and any(table.weights for table in tables):
             return NotImplemented
         return laid_out_like(aten.div(sampled(tensor, tables), by), tensor)
 
     def backward(
         grad: torch.Tensor, tensor: torch.Tensor, kernel: Any, stride: Any, padding: Any, *rest: Any
     ) -> Any:
-        if not (is_usual(tensor, rank) and is_usual(grad, rank) and may_add(tensor)):
+        if not (has_tables(tensor, rank) and has_tables(grad, rank) and may_add(tensor)):
             return NotImplemented
         tables, by = averaged(tensor, rank, kernel, stride, padding, rest)
         return laid_out_like(spread_back(aten.div(grad, by), tables), tensor)
 
     def adaptive(tensor: torch.Tensor, result: list[int]) -> Any:
-        if not is_usual(tensor, rank) or tensor.numel() > ADAPTIVE_AVERAGE or 0 in result:
+        if not (are_numbers(*result) and has_tables(tensor, rank)):
+            return NotImplemented
+        if hint_of(tensor.numel()) > ADAPTIVE_AVERAGE or 0 in result:
             return NotImplemented
         tables, by = adaptive_average(tensor, result)
         return laid_out_like(aten.div(sampled(tensor, tables), by), tensor)
 
     def adaptive_backward(grad: torch.Tensor, tensor: torch.Tensor) -> Any:
-        if not (is_usual(tensor, rank) and is_usual(grad, rank) and may_add(tensor)):
+        if not (has_tables(tensor, rank) and has_tables(grad, rank) and may_add(tensor)):
             return NotImplemented
         tables, by = adaptive_average(tensor, grad.shape[-rank:])
         return laid_out_like(spread_back(aten.div(grad, by), tables), tensor)
@@ -189,7 +196,8 @@ def numbered(tables: list[Table]) -> torch.Tensor:
 
 def is_narrow(tensor: torch.Tensor, tables: list[Table]) -> bool:
     """Whether a row of the result is too short to fill a vector, and the work is enough to notice it."""
-    windows = math.prod(tensor.shape[: tensor.dim() - len(tables)]) * math.prod(t.positions for t in tables)
+    lead = map(hint_of, tensor.shape[: tensor.dim() - len(tables)])
+    windows = math.prod(lead) * math.prod(t.positions for t in tables)
     return tables[-1].positions < LANES and windows * math.prod(t.taps for t in tables) > NARROW
 
 
@@ -236,7 +244,7 @@ def register_maximum(rank: int) -> None:
         dilation: Any = (1,),
         ceil: bool = False,
     ) -> Any:
-        if not is_usual(tensor, rank) or is_lowered(tensor, rank, kernel, ceil):
+        if not has_tables(tensor, rank) or is_lowered(tensor, rank, kernel, ceil):
             return NotImplemented
         tables = pool_tables(tensor, rank, kernel, stride, padding, dilation, ceil)
         return NotImplemented if is_narrow(tensor, tables) else largest(tensor, tables)
@@ -245,7 +253,7 @@ def register_maximum(rank: int) -> None:
         return to_their_places(grad, tensor, settings[-1], rank)
 
     def adaptive(tensor: torch.Tensor, result: list[int]) -> Any:
-        if not is_usual(tensor, rank) or 0 in result:
+        if not (are_numbers(*result) and has_tables(tensor, rank)) or 0 in result:
             return NotImplemented
         tables = [adaptive_table(*pair) for pair in zip(tensor.shape[-rank:], result)]
         return NotImplemented if is_narrow(tensor, tables) else largest(tensor, tables)

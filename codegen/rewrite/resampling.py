@@ -5,7 +5,8 @@ Out: an index by tables, one for each dim; the backward adds the gradient to the
 
     upsample_linear1d(x, 8)   ->   sum(x[:, :, columns] * weights, taps)    columns: a table (taps, outputs)
 
-A table has, for each tap and each position of the result, the position in the operand.
+A table has, for each tap and each position of the result, the position in the operand. So it is for given
+sizes: where these are symbols, the operator itself is called.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from capture_records import dataclass
+from codegen.kernel.hints import are_numbers, hint_of
 from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten
@@ -98,7 +100,9 @@ def is_usual(tensor: torch.Tensor, rank: int) -> bool:
     The tensor is row-major, or small and channels-last.
     """
     fits = tensor.dim() in (rank + 1, rank + 2) and all(size > 0 for size in tensor.shape[-rank - 1 :])
-    return fits and (tensor.is_contiguous() or (is_channels_last(tensor) and tensor.numel() <= PADDING))
+    return fits and (
+        tensor.is_contiguous() or (is_channels_last(tensor) and hint_of(tensor.numel()) <= PADDING)
+    )
 
 
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -115,7 +119,7 @@ def laid_out_like(result: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def may_add(tensor: torch.Tensor) -> bool:
-    return torch.get_num_threads() == 1 or tensor.numel() <= ADDITIONS
+    return torch.get_num_threads() == 1 or hint_of(tensor.numel()) <= ADDITIONS
 
 
 # --- padding ----------------------------------------------------------------------------------------------
@@ -139,11 +143,14 @@ def padding_tables(tensor: torch.Tensor, padding: list[int], rule: Any) -> list[
 
 def register_padding(name: str, rank: int, rule: Any) -> None:
     def forward(tensor: torch.Tensor, padding: list[int]) -> Any:
-        if not is_usual(tensor, rank) or tensor.numel() > PADDING:
+        fits = are_numbers(*tensor.shape[-rank:], *padding) and is_usual(tensor, rank)
+        if not fits or hint_of(tensor.numel()) > PADDING:
             return NotImplemented
         return laid_out_like(sampled(tensor, padding_tables(tensor, padding, rule)), tensor)
 
     def backward(grad: torch.Tensor, tensor: torch.Tensor, padding: list[int]) -> Any:
+        if not are_numbers(*tensor.shape[-rank:], *padding):
+            return NotImplemented
         if not (is_usual(tensor, rank) and is_usual(grad, rank) and may_add(grad)):
             return NotImplemented
         return laid_out_like(spread_back(grad, padding_tables(tensor, padding, rule)), tensor)
@@ -244,13 +251,17 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
     """`options`: number of arguments between sizes and factors. `limit`: most elements of a result."""
 
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
-        if not is_usual(tensor, rank) or math.prod((*tensor.shape[:-rank], *result)) > limit:
+        if not are_numbers(*tensor.shape[-rank:], *result) or not is_usual(tensor, rank):
+            return NotImplemented
+        if math.prod(map(hint_of, (*tensor.shape[:-rank], *result))) > limit:
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]
         made = sampled(tensor, tables(tensor.shape[2:], result, factors, rest[:options], tensor.dtype))
         return laid_out_like(made, tensor)
 
     def backward(grad: torch.Tensor, result: list[int], size: list[int], *rest: Any) -> Any:
+        if not are_numbers(*result, *size[2:]):
+            return NotImplemented
         if not (is_usual(grad, rank) and may_add(grad)) or 0 in size:
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]

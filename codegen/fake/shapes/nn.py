@@ -62,7 +62,7 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         pad_to(dilation, rank),
     ):
         sizes.append((size + 2 * pad - spread * (kernel - 1) - 1) // step + 1)
-    if min(sizes) <= 0:
+    if any(size <= 0 for size in sizes):
         return NotImplemented
     return layout((tensor.shape[0], weight.shape[0], *sizes), tensor.dtype)
 
@@ -108,7 +108,7 @@ def pooled(args: tuple[Any, ...], ceil_position: int, has_dilation: bool) -> tup
         (size + 2 * pad - spread * (window - 1) - 1) // step + 1
         for size, window, step, pad, spread in zip(tensor.shape[-2:], kernel, stride, padding, dilation)
     ]
-    bad = min(sizes) <= 0 or any(2 * pad > window for pad, window in zip(padding, kernel))
+    bad = any(size <= 0 for size in sizes) or any(2 * pad > window for pad, window in zip(padding, kernel))
     return None if bad else (*tensor.shape[:-2], *sizes)
 
 

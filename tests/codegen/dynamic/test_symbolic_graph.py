@@ -86,6 +86,11 @@ def square(n: int) -> tuple[torch.Tensor, ...]:
     return (torch.randn(min(n, 200), min(n, 200) + 3),)
 
 
+def pictures(n: int) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(n)
+    return (torch.randn(2, 3, min(n, 30) + 8, min(n, 30) + 9),)
+
+
 PROGRAMS: dict[str, tuple[Any, Any]] = {
     "chain": (lambda x, y: (x * y + 1).tanh() - x, flat),
     "total": (lambda x, y: (x * y).sum(), flat),
@@ -124,6 +129,31 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     "cumulative": (lambda x: x.cumsum(0), rows),
     "flipped": (lambda x: (x.flip(0), x.roll(1, 0)), rows),
     "repeated": (lambda x: (x.repeat(2, 1), x[None].expand(3, -1, -1) * 2), rows),
+    "large_windows": (
+        lambda x: (F.max_pool2d(x, 5, 1, 2), F.avg_pool2d(x, 5, 2, ceil_mode=True), F.max_pool3d(x, 3)),
+        pictures,
+    ),
+    "windows_by_results": (lambda x: (F.adaptive_max_pool2d(x, 3), F.adaptive_avg_pool2d(x, 2)), pictures),
+    "resampled": (
+        lambda x: (
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, size=(7, 20), mode="bilinear"),
+            F.interpolate(x, size=(x.shape[2] + 1, x.shape[3] * 2), mode="bicubic", align_corners=True),
+        ),
+        pictures,
+    ),
+    "reflected": (
+        lambda x: (F.pad(x, (2, 1, 1, 2), "reflect"), F.pad(x, (1, 0, 0, 3), "replicate")),
+        pictures,
+    ),
+    "halved_again_and_again": (
+        lambda x: F.conv2d(
+            F.conv2d(x, torch.ones(4, 3, 3, 3), stride=2, padding=1).tanh() + 1,
+            torch.ones(2, 4, 2, 2),
+            stride=2,
+        ).sum((0, 2), keepdim=True),
+        pictures,
+    ),
     "an_input_and_its_view": (lambda x: (x, x[1:]), rows),
 }
 

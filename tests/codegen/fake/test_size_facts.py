@@ -9,12 +9,19 @@ from typing import Any
 
 import pytest
 import sympy
-from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.functions import FloorDiv, Max
 
 from codegen.fake.size_facts import Facts
 
 N, M, FREE = sympy.symbols("n m free", integer=True)
-BOUNDS = {N: (2, None), M: (2, 9), FREE: (None, None), FloorDiv(N, 2): (1, None)}
+BOUNDS = {
+    N: (2, None),
+    M: (2, 9),
+    FREE: (None, None),
+    FloorDiv(N, 2): (1, None),
+    Max(3, N): (3, None),
+    Max(1, FREE): (1, None),
+}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -39,10 +46,42 @@ def decide(comparison: str, left: Any, right: Any) -> bool | None:
         ("le", 1, FloorDiv(N, 2), True),
         ("eq", FloorDiv(N, 2) * 3, FloorDiv(N, 2) * 3 + 1, False),
         ("lt", N**2, N, False),
+        ("eq", 4 * Max(1, N) * Max(1, FloorDiv(N, 2)), 4 * N * FloorDiv(N, 2), True),
+        ("eq", Max(3, N), N, None),
+        ("eq", Max(1, FREE), FREE, None),
     ],
 )
 def test_facts(comparison, left, right, fact):
     assert decide(comparison, left, right) is fact
+
+
+HALF = FloorDiv(N, 2)
+
+
+@pytest.mark.parametrize(
+    ("relation", "holds", "least"),
+    [
+        (sympy.Ne(HALF, 1), True, 2),
+        (sympy.Eq(HALF, 1), False, 2),
+        (sympy.Eq(HALF, 2), False, 1),
+        (sympy.Eq(HALF, 5), True, 5),
+        (sympy.Gt(HALF, 3), True, 4),
+        (sympy.Gt(HALF, 3), False, 1),
+        (sympy.Lt(HALF, 4), False, 4),
+        (sympy.Le(7, HALF), True, 7),
+        (sympy.Ge(1 - HALF, -2), True, 1),
+        (sympy.Ge(1 - HALF, -2), False, 4),
+        (sympy.Ne(2 * HALF, 2), True, 1),
+        (sympy.Gt(HALF + M, 4), True, 1),
+    ],
+)
+def test_what_has_a_guard_is_a_fact(relation, holds, least):
+    facts = Facts(BOUNDS.__getitem__)
+    facts.learn(relation, holds)
+    assert facts.holds(sympy.Ge(HALF, least, evaluate=False)) is True
+    assert facts.holds(sympy.Gt(HALF, least, evaluate=False)) is None
+    assert facts.holds(sympy.Ge(HALF * M - M, 2 * least - 2, evaluate=False)) is True
+    assert facts.holds(relation if holds else sympy.Not(relation)) in (True, None)
 
 
 @pytest.mark.parametrize(
