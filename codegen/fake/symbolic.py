@@ -111,6 +111,8 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
         return METADATA[func](args[0])
     if func is aten.expand.default:
         return expanded(mode, *args)
+    if func in PART_OF:
+        check_part(mode, func, args, kwargs)
     fast = get_fast_op_impls().get(func)
     if fast is not None:
         return fast(mode, *args, **kwargs)
@@ -248,6 +250,26 @@ def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: 
         following = target * stride
     with mode:
         return aten.as_strided.default(tensor, shape, strides, tensor.storage_offset())
+
+
+#: operators that replace a part of a tensor -> the view that is this part
+PART_OF: dict[Any, OpOverload] = {
+    aten.select_scatter.default: aten.select.int,
+    aten.slice_scatter.default: aten.slice.Tensor,
+    aten.diagonal_scatter.default: aten.diagonal.default,
+}
+
+
+def check_part(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Guards that the new elements have the sizes of the part. torch's rules for symbols do not ask."""
+    tensor, source, *place = args
+    with mode:
+        part = PART_OF[func](tensor, *place, **kwargs)
+    fits = source.dim() == part.dim()
+    for size, other in zip(source.shape, part.shape) if fits else ():
+        torch._check(size == other)
+    if not fits:
+        raise RuntimeError(f"{func}: {source.dim()} dims for a part of {part.dim()} dims")
 
 
 RESHAPING = (aten.view.default, aten._unsafe_view.default)

@@ -52,6 +52,8 @@ def embedding(ctx: Any, weight: TensorExpr, indices: TensorExpr, *options: Any, 
 
 @lowering(aten.index_select.default)
 def index_select(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr) -> TensorExpr:
+    if not base.shape and numel(indices.shape) != 1:
+        return NotImplemented  # eager raises an error
     base = with_dim(base)
     dim %= len(base.shape)
     shape = tuple(numel(indices.shape) if d == dim else size for d, size in enumerate(base.shape))

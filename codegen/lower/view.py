@@ -17,6 +17,7 @@ from codegen.kernel.index_algebra import Index, minus, plus, row_major
 from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import (
     Coordinate,
+    Shape,
     Stored,
     TensorExpr,
     View,
@@ -206,15 +207,36 @@ def repeat(ctx: Any, base: TensorExpr, repeats: Sequence[int]) -> TensorExpr:
 
 @lowering(aten.as_strided.default, aten._reshape_alias.default)
 def as_strided(ctx: Any, base: TensorExpr, size: Any, stride: Any, storage_offset: Any = None) -> TensorExpr:
-    """A view by strides, if the tensor begins where its memory begins, or if its offset is kept."""
+    """A view by strides, if the tensor begins where its memory begins, or if its offset is kept.
+
+    It has to lie within the tensor: how much memory is behind it, each call knows anew.
+    """
     if storage_offset is not None and not (storage_offset == 0 and _starts_its_memory(ctx, base)):
         return NotImplemented
-    if isinstance(base, Stored):
+    if isinstance(base, Stored) and _lies_within(ctx.shape, stride, base):
         return Stored(ctx.shape, base.dtype, base.buffer, tuple(stride), base.offset)
     contiguous = ctx.layouts.get(base) == row_major(base.shape) and tuple(stride) == row_major(ctx.shape)
     if contiguous and numel(base.shape) == numel(ctx.shape):
         return reshape(base, ctx.shape)
     return NotImplemented
+
+
+def _lies_within(shape: Shape, strides: Sequence[Index], base: Stored) -> bool:
+    last, last_of_base = _last_place(shape, strides), _last_place(base.shape, base.strides)
+    if last is not None and last_of_base is not None:
+        return last <= last_of_base
+    dense = tuple(strides) == row_major(shape) and base.strides == row_major(base.shape)
+    return dense and numel(shape) == numel(base.shape)
+
+
+def _last_place(shape: Shape, strides: Sequence[Index]) -> int | None:
+    """The distance of the last element from the first one; None for symbols. -1 if there are no elements."""
+    place = -1 if 0 in shape else 0
+    for size, stride in zip(shape, strides, strict=True):
+        if not isinstance(size, int) or not isinstance(stride, int):
+            return None
+        place += 0 if 0 in shape else (size - 1) * stride
+    return place
 
 
 def _starts_its_memory(ctx: Any, base: TensorExpr) -> bool:

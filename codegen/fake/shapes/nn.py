@@ -38,6 +38,11 @@ def is_channels_last(tensor: torch.Tensor) -> bool:
     return tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)
 
 
+def are_windows(padding: Sequence[int], dilation: Sequence[int]) -> bool:
+    """Whether eager takes them: it refuses a negative padding, and windows that do not go forwards."""
+    return min(padding) >= 0 and min(dilation) > 0
+
+
 def pad_to(values: Any, rank: int) -> list[int]:
     return list(values) * rank if len(values) == 1 else list(values)
 
@@ -50,6 +55,7 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
     )
     unusual = unusual or (bias is not None and (bias.dim() != 1 or bias.shape[0] != weight.shape[0]))
+    unusual = unusual or not are_windows(padding, dilation)
     layout = convolution_layout(tensor, weight)
     if unusual or layout is None or tensor.shape[1] != weight.shape[1] * groups or tensor.numel() == 0:
         return NotImplemented
@@ -102,7 +108,13 @@ def pooled(args: tuple[Any, ...], ceil_position: int, has_dilation: bool) -> tup
     padding = pad_to(args[3], 2) if len(args) > 3 else [0, 0]
     dilation = pad_to(args[4], 2) if has_dilation and len(args) > 4 else [1, 1]
     ceil = len(args) > ceil_position and args[ceil_position]
-    if ceil or not plain(tensor) or tensor.dim() not in (3, 4) or tensor.numel() == 0:
+    if (
+        ceil
+        or not are_windows(padding, dilation)
+        or not plain(tensor)
+        or tensor.dim() not in (3, 4)
+        or tensor.numel() == 0
+    ):
         return None
     sizes = [
         (size + 2 * pad - spread * (window - 1) - 1) // step + 1

@@ -179,3 +179,78 @@ def test_parts_of_arguments(name: str) -> None:
         expected = outcome(program, other)
         assert isinstance(expected, str)
         assert outcome(compiled, other) == expected
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_views_by_strides_that_memory_may_not_hold(dynamic: bool | None) -> None:
+    """The same tensor may have more memory behind it, or none."""
+
+    def viewed(x: torch.Tensor, count: int) -> torch.Tensor:
+        return x.as_strided((count, 2), (2, 1)) + 1
+
+    compiled = capture.compile(viewed, dynamic=dynamic)
+    whole, alone = torch.arange(200.0)[:24].view(4, 6), torch.arange(24.0).view(4, 6)
+    for x, count in ((whole, 50), (alone, 3), (alone, 12)):
+        torch.testing.assert_close(compiled(x, count), viewed(x, count))
+    for count in (13, 50):
+        with pytest.raises(RuntimeError, match="setStorage"):
+            compiled(alone, count)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_places_of_a_number(dynamic: bool | None) -> None:
+    def selected(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return x.index_select(0, places[1:]) + 1
+
+    compiled = capture.compile(selected, dynamic=dynamic)
+    assert compiled(torch.tensor(1.0), places(2) - 1) == 2
+    for count in (1, 3):
+        with pytest.raises(RuntimeError, match="can have only 1 value"):
+            compiled(torch.tensor(1.0), places(count) - 1)
+
+
+WINDOWS: dict[str, Callable[..., torch.Tensor]] = {
+    "padding": lambda x, n: F.conv1d(x, torch.ones(2, 4, 3), padding=n),
+    "dilation": lambda x, n: F.conv2d(x[None], torch.ones(2, 1, 3, 3), padding=3, dilation=(1, n)),
+    "padding of a pool": lambda x, n: F.max_pool2d(x, 2, padding=n),
+    "dilation of a pool": lambda x, n: F.max_pool2d(x, 2, dilation=n),
+    "padding of a mean": lambda x, n: F.avg_pool1d(x, 2, padding=n),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_that_do_not_go_forwards(name: str, dynamic: bool | None) -> None:
+    program, x = WINDOWS[name], torch.arange(24.0).view(1, 4, 6)
+    compiled = capture.compile(program, dynamic=dynamic)
+    for number in (1, -1, 0, -2):
+        expected = outcome(lambda x, n=number: program(x, n), [x])
+        found = outcome(lambda x, n=number: compiled(x, n), [x])
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            torch.testing.assert_close(found, expected)
+
+
+CHANGED: dict[str, Program] = {  # fits four rows alone
+    "select_scatter": lambda x: x.select_scatter(torch.ones(4), 1, 3),
+    "select_scatter, a row": lambda x: x.select_scatter(torch.ones(6), 0, 3),
+    "slice_scatter": lambda x: x.slice_scatter(torch.ones(4, 2), 1, 1, 3),
+    "slice_scatter, rows": lambda x: x.slice_scatter(torch.ones(3, 6), 0, 1, 4),
+    "slice_scatter, steps": lambda x: x.slice_scatter(torch.ones(2, 6), 0, 0, 4, 2),
+    "diagonal_scatter": lambda x: x.diagonal_scatter(torch.ones(4)),
+    "diagonal_scatter, below": lambda x: x.diagonal_scatter(torch.ones(3), -1),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_parts_of_other_sizes(name: str) -> None:
+    program, rows = CHANGED[name], torch.arange(42.0).view(7, 6)
+    compiled = capture.compile(lambda x: program(x * 2) + 1, dynamic=True)
+    for count in (4, 3, 7, 2, 1, 0):
+        expected = outcome(lambda x: program(x * 2) + 1, [rows[:count]])
+        found = outcome(compiled, [rows[:count]])
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            torch.testing.assert_close(found, expected)
