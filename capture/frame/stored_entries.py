@@ -134,6 +134,7 @@ def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf) -> Fo
             _capture.skip_code(frame.code)
             return Found(UNHOOKED if data["unhooked"] else None)
         entry = from_data(data, around, holds)
+        _capture.inlined_earlier(frame.code, data.get("units", 0))
     except (Misfit, Unresolved, GraphGone):
         return None
     except (Changed, NotPlain) as reason:

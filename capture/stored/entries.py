@@ -108,6 +108,7 @@ def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
     }
     if runs:
         data |= {"operations": parts.operations, "break": parts.break_id}
+        data["units"] = _capture.inlined_units(parts.code)  # a capture around it would inline so many
         data |= _granted(parts.granted, table)
         data |= _graph(parts, table)
     if entry.code is not None:
@@ -239,7 +240,9 @@ def _entry(
     entry = _MAKERS[data["kind"]](data, objects, program, around)
     entry.guard_set = guards
     entry.breaks, entry.trains = data["breaks"], data["trains"]
-    if type(data.get("operations", 0)) is not int or type(data.get("break")) not in (str, type(None)):
+    if {type(data.get(name, 0)) for name in ("operations", "units")} != {int} or type(
+        data.get("break")
+    ) not in (str, type(None)):
         raise Changed("counts that are none")
     return entry
 

@@ -18,6 +18,8 @@ Py_ssize_t code_extra_index = -1;
 
 /* An earlier process says so many nanoseconds at most: a day. */
 #define MOST_SPENT_NS 86400000000000LL
+/* More code units than a day of captures has. */
+#define MOST_UNITS 10000000000LL
 
 static CodeState all_states = {.next = &all_states, .previous = &all_states};
 
@@ -329,6 +331,36 @@ static PyObject *spent_earlier(PyObject *module, PyObject *const *args, Py_ssize
     Py_RETURN_NONE;
 }
 
+static PyObject *inlined_units(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "inlined_units");
+    const CodeState *state = code == NULL ? NULL : code_state(code);
+    return code == NULL ? NULL : PyLong_FromLongLong(state == NULL ? 0 : state->inlined_units);
+}
+
+static PyObject *inlined_earlier(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2) {
+        return PyErr_Format(PyExc_TypeError,
+                            "inlined_earlier: expected a code object and a number, got %zd arguments", nargs);
+    }
+    PyCodeObject *code = as_code(args[0], "inlined_earlier");
+    const long long units = code == NULL ? -1 : PyLong_AsLongLong(args[1]);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (units < 0 || units > MOST_UNITS) {
+        return PyErr_Format(PyExc_ValueError, "inlined_earlier: expected 0 to %lld code units, got %lld",
+                            MOST_UNITS, units);
+    }
+    CodeState *state = ensure_code_state(code);
+    if (state == NULL) {
+        return NULL;
+    }
+    state->inlined_units = units;
+    Py_RETURN_NONE;
+}
+
 static PyObject *count_anew(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "count_anew");
@@ -465,6 +497,12 @@ static PyMethodDef functions[] = {
     {"spent_earlier", (PyCFunction)(void (*)(void))spent_earlier, METH_FASTCALL,
      "spent_earlier(code, ns, most): Python has spent so much in it in earlier processes without a capture, "
      "and so much in one of them."},
+    {"inlined_units", inlined_units, METH_O,
+     "inlined_units(code) -> int: code units of a run when it was captured under a Patience, with those "
+     "below "
+     "it; 0 if it was not."},
+    {"inlined_earlier", (PyCFunction)(void (*)(void))inlined_earlier, METH_FASTCALL,
+     "inlined_earlier(code, units): the same, of the process that has made its entry."},
     {"count_anew", count_anew, METH_O,
      "count_anew(code): what Python has spent in it so far counts for nothing."},
     {"leave_code", leave_code, METH_O,

@@ -599,6 +599,30 @@ def test_what_a_captured_frame_called_counts_as_units_of_its_callers(hook):
     assert around == len(f.__code__.co_code) // 2 + units // runs
 
 
+def test_what_an_earlier_process_has_captured_counts_as_units_of_its_callers(hook):
+    def callee():
+        return 1
+
+    def f():
+        return callee()
+
+    assert _capture.inlined_units(callee.__code__) == 0
+    _capture.inlined_earlier(callee.__code__, 1234)
+    assert _capture.inlined_units(callee.__code__) == 1234
+    hook.replace(callee, lambda: 1)
+    run(hook, Asked(), f, least_ns=10**12)
+    _, _, _, units, _ = _capture.cold_runs(f.__code__)
+    assert units == len(f.__code__.co_code) // 2 + 1234
+    for wrong in (-1, 10**11, 10**30, "1", None):
+        with pytest.raises((ValueError, OverflowError, TypeError)):
+            _capture.inlined_earlier(callee.__code__, wrong)
+    with pytest.raises(TypeError):
+        _capture.inlined_earlier(1, 1)
+    with pytest.raises(TypeError):
+        _capture.inlined_units(None)
+    assert _capture.inlined_units(callee.__code__) == 1234
+
+
 @pytest.mark.parametrize(("kind", "recorded"), [(FORWARD, True), (FORWARD, False), (BRIEF, True)])
 def test_operations_of_a_loop_count_as_units(hook, kind, recorded):
     """The code of a loop is short, and so is a call that unrolls one in C++."""

@@ -39,10 +39,10 @@ def hot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     capture.reset()
 
 
-def program() -> Any:
+def program(text: str = "def f(x): return torch.relu(x) * 2 + 1") -> Any:
     """A function that no process has seen."""
     names: dict[str, Any] = {"torch": torch}
-    exec("def f(x): return torch.relu(x) * 2 + 1", names)
+    exec(text, names)
     return names["f"]
 
 
@@ -76,6 +76,19 @@ def test_an_entry_whose_trial_was_not_over_is_tried_as_soon_as_it_can_be(
     assert calls(f, 30) == (0, 0)
     capture.reset()
     assert calls(program(), 1) == (1, 0)
+
+
+def test_a_stored_entry_costs_its_callers_what_it_has_cost_here() -> None:
+    """A capture of the caller would inline the function, whoever has captured it first."""
+    text = "def g(x): return x + 0\ndef f(x): return torch.relu(g(g(x))) * 2 + 1"
+    first = program(text)
+    calls(first, 30)
+    units = _capture.inlined_units(first.__code__)
+    assert units > sum(len(f.__code__.co_code) // 2 for f in (first, first.__globals__["g"]))
+    capture.reset()
+    again = program(text)
+    assert calls(again, 1) == (1, 0)
+    assert _capture.inlined_units(again.__code__) == units
 
 
 def test_a_frame_that_was_left_to_python_is_left_at_its_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
