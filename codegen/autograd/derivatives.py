@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import fx
@@ -28,6 +28,7 @@ from torch import fx
 from capture_records import dataclass
 from codegen.autograd.joint_backward import close_forward, ends_behind_hooks, segments_of, view_places
 from codegen.autograd.joint_graph import Joint
+from codegen.autograd.partial_backward import Partials
 from codegen.autograd.partition import BackwardPart, Parts, copy_graph
 from codegen.autograd.segments import borders, edges_to, place_of, run_autograd, tangents_of
 from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
@@ -84,9 +85,39 @@ class DerivativeRecipe:
             raise UntraceableError("its second trace has another result")
         return joint
 
+    def derivative(self, part: BackwardPart, required: Required) -> Derivative:
+        """The next derivative of a part of the backward."""
+        return differentiate(self, part, required)
+
     def finished(self, found: Differentiated) -> Differentiated:
-        """The traced graphs, with numbers in place of symbols."""
+        """The traced graphs, as far as this recipe is for given sizes."""
         return found
+
+    def may_compile(self) -> bool:
+        """Whether a derivative without code is compiled. Otherwise it runs operator by operator."""
+        return True
+
+
+Layout = tuple[Sequence[int], torch.dtype]  # sizes and dtype
+
+
+class Derivative(Protocol):
+    """What `Differentiated` has. `compiled`: its code, where it is compiled already."""
+
+    differentiable: list[bool]
+    reach: list[int]
+    compiled: Any
+
+    def partials(self) -> Partials | None:
+        """For some of its tangents, where these are compiled otherwise than the whole."""
+
+    @property
+    def graph(self) -> fx.Graph: ...
+
+    def tangent_layouts(self) -> list[Layout]: ...
+
+    def result_layouts(self) -> list[Layout | None]:
+        """Of the gradients; None where there is none."""
 
 
 @dataclass(slots=True)
@@ -103,6 +134,18 @@ class Differentiated:
     differentiable: list[bool]
     reach: list[int]
     tangents: list[torch.Tensor]  # of this order, as fakes
+    compiled: Any = None
+
+    def tangent_layouts(self) -> list[Layout]:
+        return [(tangent.shape, tangent.dtype) for tangent in self.tangents]
+
+    def result_layouts(self) -> list[Layout | None]:
+        results: Any = self.graph.output_node().args[0]
+        values = [None if result is None else result.meta["val"] for result in results]
+        return [None if value is None else (value.shape, value.dtype) for value in values]
+
+    def partials(self) -> Partials | None:
+        return None
 
 
 Strides = tuple[tuple[int, ...], ...]

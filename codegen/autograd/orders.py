@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,9 +23,9 @@ except ImportError:
     _capture = None
 
 from capture_records import dataclass
-from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, Required, differentiate
+from codegen.autograd.derivatives import Derivative, DerivativeRecipe, Layout, Required
 from codegen.autograd.partial_arguments import set_of
-from codegen.autograd.partial_backward import CompiledPartials
+from codegen.autograd.partial_backward import CompiledPartials, Partials
 from codegen.autograd.partition import BackwardPart
 from codegen.autograd.segments import place_of
 from codegen.kernel.watching import not_for_torch_compile
@@ -49,24 +49,36 @@ class Order:
         recipe: DerivativeRecipe,
         part: BackwardPart,
         required: Required,
-        found: Differentiated,
+        found: Derivative,
         kernels: bool,
     ) -> None:
-        self.graph = found.graph
+        self.found = found
         self.differentiable = found.differentiable
         self.reach = found.reach
-        self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
+        self.layouts = found.tangent_layouts()
         self.kernels = kernels
         self.lock = threading.Lock()
-        self.compiled: CompiledGraph | None = None
-        self.partials = CompiledPartials(lambda: self.graph, len(self.layouts), call_by_call, self.assembled)
+        self.compiled: Callable[..., tuple[Any, ...]] | None = found.compiled
+        self.is_compiled = found.compiled is not None or recipe.may_compile()
+        self.partials = found.partials() or self.new_partials()
         self.next = NextOrder(recipe, part, required, kernels)
 
-    def compile(self) -> CompiledGraph:
+    @property
+    def graph(self) -> fx.Graph:
+        return self.found.graph
+
+    def compile(self) -> Callable[..., tuple[Any, ...]]:
         with self.lock:
             if self.compiled is None:
-                self.compiled = self.assembled(self.graph)
+                self.compiled = self.assembled(self.graph) if self.is_compiled else self.by_operators
             return self.compiled
+
+    def by_operators(self, *args: Any) -> tuple[Any, ...]:
+        return call_by_call(self.graph, args)
+
+    def new_partials(self) -> Partials:
+        common = (lambda: self.graph), len(self.layouts), call_by_call
+        return CompiledPartials(*common, self.assembled) if self.is_compiled else Partials(*common)
 
     def assembled(self, graph: fx.Graph) -> CompiledGraph:
         def run_checked(*args: Any) -> tuple[Any, ...]:
@@ -85,7 +97,7 @@ class Order:
             return call_by_call(self.graph, (*saved, *whole))
         with torch.no_grad():
             if have[1] == (1 << len(whole)) - 1:
-                grads = self.compile()(*saved, *whole)
+                grads: Sequence[Any] = self.compile()(*saved, *whole)
             else:
                 grads = self.with_zeros(self.partials.run(have, saved, tangents), edges)
         return self.next.join(grads, saved, whole, edges) if torch.is_grad_enabled() else grads
@@ -95,11 +107,11 @@ class Order:
 
         A leaf without hooks keeps its `grad`, as in eager.
         """
-        results: Any = self.graph.output_node().args[0]
+        results = self.found.result_layouts()
         leaves = [is_leaf_without_hooks(edge) for edge in edges]
         leaves += [False] * (len(results) - len(leaves))
         return [
-            torch.zeros(result.meta["val"].shape, dtype=result.meta["val"].dtype)
+            torch.zeros(result[0], dtype=result[1])
             if grad is None and result is not None and not leaf
             else grad
             for grad, result, leaf in zip(grads, results, leaves, strict=True)
@@ -156,7 +168,7 @@ class NextOrder:
 
     def make(self, required: Required) -> Order | str:
         try:
-            found = differentiate(self.recipe, self.part, required)
+            found = self.recipe.derivative(self.part, required)
             return Order(self.recipe, self.part, required, found, self.kernels)
         except Exception as error:  # any error of autograd is raised where the derivative is used
             log.info("a backward has no derivative: %s: %s", type(error).__name__, error)
@@ -249,9 +261,7 @@ def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     return result
 
 
-def zeros_for(
-    tangents: Sequence[Any], layouts: Sequence[tuple[torch.Size, torch.dtype]]
-) -> Sequence[torch.Tensor]:
+def zeros_for(tangents: Sequence[Any], layouts: Sequence[Layout]) -> Sequence[torch.Tensor]:
     """Zeros in place of the tangents that are missing."""
     pairs = zip(tangents, layouts, strict=True)
     return [torch.zeros(shape, dtype=dtype) if t is None else t for t, (shape, dtype) in pairs]

@@ -1,6 +1,6 @@
 """The backward for all sizes where only some of its slots have a gradient, or saved values are missing.
 
-In:  a part of the backward over symbols.
+In:  a backward over symbols: of a part of a graph, or of its gradients.
 Out: `OpenPartials`: for each set of values that are there, such a backward for all sizes, compiled when it is
      first needed. `SizedPartials`: those for numbers in place of the symbols. What has no such form runs
      operator by operator.
@@ -32,7 +32,6 @@ from codegen.launch import assembly
 from codegen.launch.compiled import refuse
 
 if TYPE_CHECKING:
-    from codegen.autograd.partition import BackwardPart
     from codegen.dynamic.symbolic_graph import OpenInputs
     from codegen.launch.compiled import CompiledGraph
 
@@ -42,9 +41,13 @@ Found = tuple[Partial, Plans]
 
 
 class OpenPartials:
-    def __init__(self, part: BackwardPart, opened: OpenInputs, store: Any, subject: events.Subject) -> None:
-        """`opened`: the inputs that the part was traced on."""
-        self.part = part
+    def __init__(
+        self, graph: fx.Graph, count: int, opened: OpenInputs, store: Any, subject: events.Subject
+    ) -> None:
+        """`graph`: a backward whose last `count` arguments are tangents; `opened`: the inputs that it was
+        traced on.
+        """
+        self.graph, self.count = graph, count
         self.opened = opened
         self.store = store
         self.subject = subject
@@ -62,7 +65,7 @@ class OpenPartials:
     def _compiled(self, have: Have) -> Found | None:
         try:
             with events.about(self.subject), torch._C._EnablePythonDispatcher():
-                partial = Partial(Tangents(self.part.graph, len(self.part.slots)), have)
+                partial = Partial(Tangents(self.graph, self.count), have)
                 [symbolic] = self.opened.graphs([Closed(partial.graph, [], conform=True)], self.store)
         except Exception as reason:  # whatever fails with symbols: the operators work
             if assembly.strict:
@@ -83,7 +86,7 @@ class SizedPartials(Partials):
         key: Sequence[int],
         sizes: Mapping[str, int],
     ) -> None:
-        super().__init__(whole, len(opened.part.slots), call_by_call)
+        super().__init__(whole, opened.count, call_by_call)
         self.opened = opened
         self.key = key
         self.in_numbers = functools.partial(all_in_numbers, sizes=sizes)

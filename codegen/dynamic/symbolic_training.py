@@ -7,31 +7,30 @@ Out: `SymbolicTraining`: the kernels of forward and backward take sizes at run t
     graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
 
 Where gradients are missing, a part of the backward is compiled for all sizes when it is first needed
-(`codegen.dynamic.partial_training`). Rare requests need numbers for sizes, and get them at the first request.
-Where gradients come in batches, the backward runs operator by operator. For gradients of gradients, the
-module is traced once more on symbols, and then these ints replace the symbols.
+(`codegen.dynamic.partial_training`), and so are gradients of gradients (`codegen.dynamic.open_orders`). Rare
+requests need numbers for sizes, and get them at the first request. Where gradients come in batches, the
+backward runs operator by operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
 
-from codegen.autograd.derivatives import DerivativeRecipe, Differentiated
+from codegen.autograd.derivatives import DerivativeRecipe
 from codegen.autograd.joint_graph import Joint
 from codegen.autograd.orders import call_by_call
 from codegen.autograd.partition import partition
 from codegen.autograd.segment_backward import SegmentBackward
 from codegen.autograd.training import TrainingGraph
-from codegen.dynamic.in_numbers import all_in_numbers, in_numbers, tensor_in_numbers
+from codegen.dynamic.in_numbers import all_in_numbers, in_numbers
+from codegen.dynamic.open_orders import OpenOrders, SizedRecipe
 from codegen.dynamic.partial_training import OpenPartials, SizedPartials
 from codegen.dynamic.plans import Plans
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs
-from codegen.fake.fake import FakeMode, fake_mode
 from codegen.kernel import events
 from codegen.kernel.errors import NotSymbolic
 from codegen.launch.compiled import refuse
@@ -68,10 +67,10 @@ def compile_training(
     return SymbolicTraining(
         joint,
         parts,
-        DerivativeRecipe(gm, example_inputs, parts),
+        OpenOrders(DerivativeRecipe(gm, example_inputs, parts), store, subject),
         Plans(forward, subject._replace(role="forward")),
         [Plans(graph, subject) for graph in backward],
-        [OpenPartials(part, opened, store, subject) for part in parts.backward],
+        [OpenPartials(part.graph, len(part.slots), opened, store, subject) for part in parts.backward],
         fallback,
     )
 
@@ -85,7 +84,7 @@ class SymbolicTraining:
         self,
         joint: Joint,
         parts: Parts,
-        recipe: DerivativeRecipe,
+        orders: OpenOrders,
         forward: Plans,
         backward: Sequence[Plans],
         partials: Sequence[OpenPartials],
@@ -94,7 +93,7 @@ class SymbolicTraining:
         """`backward`, `partials`: for each part of it."""
         self.joint = joint
         self.parts = parts
-        self.recipe = recipe
+        self.orders = orders
         self.names = forward.symbolic.symbols
         self.forward, self.backward, self.partials = forward, backward, partials
         self.fallback = fallback
@@ -105,7 +104,7 @@ class SymbolicTraining:
         if forward is None or any(graph is None for graph in backward):
             return None
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
-        recipe = SizedRecipe(self.recipe, key, sizes)
+        recipe = SizedRecipe(self.orders, key, sizes)
         parts = self.parts.backward
         segments = [
             SizedSegment(part, parts[i + 1 :], recipe, graph, self.partials[i], key, sizes)
@@ -124,7 +123,7 @@ class SizedSegment(SegmentBackward):
         self,
         part: BackwardPart,
         later: Sequence[BackwardPart],
-        recipe: DerivativeRecipe,
+        recipe: SizedRecipe,
         backward: CompiledGraph,
         partials: OpenPartials,
         key: Sequence[int],
@@ -150,28 +149,3 @@ class SizedSegment(SegmentBackward):
 
     def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
         return torch.Size(all_in_numbers(shape, self.sizes))
-
-
-class SizedRecipe(DerivativeRecipe):
-    """`recipe` for the ints `key` in place of its own."""
-
-    def __init__(self, recipe: DerivativeRecipe, key: Sequence[int], sizes: Mapping[str, int]) -> None:
-        for name, value in vars(recipe).items():
-            setattr(self, name, value)
-        rest = iter(key)
-        self.inputs = [next(rest) if type(value) is int else value for value in recipe.inputs]
-        self.sizes = sizes
-
-    @contextmanager
-    def surroundings(self) -> Iterator[None]:
-        with super().surroundings(), torch._C._EnablePythonDispatcher():
-            yield
-
-    def fakes(self, mode: FakeMode) -> list[Any]:
-        return OpenInputs(self.module, self.inputs, mode).fakes
-
-    def finished(self, found: Differentiated) -> Differentiated:
-        tangents = [tensor_in_numbers(tangent, self.sizes, fake_mode()) for tangent in found.tangents]
-        return Differentiated(
-            in_numbers(found.graph, self.sizes), found.differentiable, found.reach, tangents
-        )

@@ -119,6 +119,10 @@ class NumpyVariable(Variable):
             return numpy_parts.read(tx, self, part)
         return numpy_operations.operation(tx, "operator", "getitem", [part, key], {})
 
+    def part_of(self, tx: Interpreter, view: Variable, example: Any) -> Variable:
+        """A node on the array that is a part of it, as NumPy's own `[]` has made it: `example`."""
+        return numpy_operations.as_arrays(tx, "getitem", view, example, [self])
+
     def _set_item(self, tx: Interpreter, key: Variable, value: Variable) -> Variable:
         part, key = numpy_parts.part(tx, self, key)
         return numpy_operations.operation(tx, "operator", "setitem", [part, key, value], {})

@@ -11,14 +11,13 @@ instead. Of a slice only the length is fixed, by a guard, and that it lies insid
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import SymbolicVariable, is_symbolic
-from capture.variables.tensors import numpy_array, numpy_operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +60,7 @@ def is_whole(key: Variable) -> bool:
 
 def read(tx: Interpreter, array: NumpyVariable, view: NumpyVariable) -> Variable:
     """What `[]` gives where the view is all that is asked for: a number in place of an array without axes."""
-    return numpy_operations.as_arrays(tx, "getitem", view.tensor, view.example[()], [array])
+    return array.part_of(tx, view.tensor, view.example[()])
 
 
 def _axes(array: NumpyVariable, entries: list[Variable]) -> list[int | None] | None:
@@ -149,6 +148,4 @@ def _view(
     tx: Interpreter, array: NumpyVariable, name: str, places: list[Variable], example: Any
 ) -> NumpyVariable:
     view = tx.output.call_method(tx, name, [array.tensor, *places], {})
-    made = numpy_operations.as_arrays(tx, "getitem", view, example, [array])
-    assert isinstance(made, numpy_array.NumpyVariable)
-    return made
+    return cast("NumpyVariable", array.part_of(tx, view, example))

@@ -19,8 +19,10 @@ from torch import nn
 import capture
 from capture.backends.sized_graph import SizedGraph
 from capture.report.config import config
+from codegen.autograd import orders
+from codegen.autograd.orders import call_by_call
 from codegen.compile_fx import compile_for_sizes, compile_fx
-from codegen.dynamic import partial_training, symbolic_training
+from codegen.dynamic import open_orders, partial_training, symbolic_training
 from codegen.dynamic.symbolic_graph import SymbolicGraph
 from codegen.dynamic.symbolic_training import SymbolicTraining
 from codegen.launch import jit
@@ -368,6 +370,85 @@ def test_second_derivatives_of_branches_on_sizes() -> None:
         largest = float(expected[0].detach().abs().max()) * float(x.abs().max()) ** 2
         noise = torch.finfo(torch.float32).eps * n * largest
         check(second_derivative(fast, x), expected, noise=noise)
+
+
+def forces(function: Any, x: torch.Tensor) -> list[torch.Tensor]:
+    """Gradients of an energy, and the training on them, as for molecules of any number of atoms."""
+    x = x.clone().requires_grad_()
+    [force] = torch.autograd.grad(function(x), x, create_graph=True)
+    return [force, *torch.autograd.grad(force.square().sum() + function(x), (x, G))]
+
+
+def hessian(function: Any, x: torch.Tensor) -> list[torch.Tensor]:
+    x = x.clone().requires_grad_()
+    [first] = torch.autograd.grad(function(x), x, create_graph=True)
+    [second] = torch.autograd.grad(first.square().sum(), x, create_graph=True)
+    return [first, second, *torch.autograd.grad(second.sin().sum(), (x, G))]
+
+
+def energy(x: torch.Tensor) -> torch.Tensor:
+    distances = (x[:, None, :4] - x[None, :, :4]).square().sum(-1)
+    return (distances * 0.1).exp().neg().exp().sum() + ((x * G).tanh() ** 3).sum() / x.shape[0]
+
+
+@pytest.mark.parametrize("ask", [forces, hessian])
+def test_gradients_of_gradients_are_compiled_once(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = for_all_sizes(energy)
+    for n in (6, 300):  # kernels for short rows, and for all
+        x = rows(n) / 10
+        check(ask(fast, x), ask(energy, x), noise=1e-4)
+    for module, name in (
+        (jit, "compile_kernels"),
+        (open_orders, "differentiate"),
+        (open_orders, "in_numbers"),
+    ):
+        monkeypatch.setattr(module, name, None)
+    for n in (5, 7, 40, 310, 9, 5):
+        x = rows(n) / 10
+        check(ask(fast, x), ask(energy, x), noise=1e-4)
+
+
+def test_gradients_of_gradients_at_sizes_with_other_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the conditions fail, it is traced for each size. A few of these are compiled, others run operator
+    by operator.
+    """
+    refused = []
+
+    def of(self: Any, *args: Any) -> None:
+        refused.append(args)
+
+    monkeypatch.setattr(open_orders.OpenOrders, "of", of)
+    fast = for_all_sizes(energy)
+    x = rows(5) / 10
+    check(forces(fast, x), forces(energy, x), noise=1e-4)
+    monkeypatch.setattr(open_orders, "MOST_COMPILED", 0)
+    ran: list[Any] = []
+    monkeypatch.setattr(orders.Order, "assembled", None)
+    monkeypatch.setattr(orders, "call_by_call", lambda *args: ran.append(args) or call_by_call(*args))
+    for n in (6, 7, 5):
+        x = rows(n) / 10
+        x.requires_grad_()
+        for function in (fast, energy):
+            [first] = torch.autograd.grad(function(x), x, create_graph=True)
+            [second] = torch.autograd.grad(first, x, torch.ones_like(first))
+            if function is fast:
+                found = second
+        torch.testing.assert_close(found, second, rtol=1e-4, atol=1e-4)
+    assert refused and ran
+
+
+def test_a_check_of_a_second_derivative_that_fails_gives_eagers_error() -> None:
+    def function(i: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return (x[: i.shape[0]] * G).sin().gather(1, i).sum()
+
+    fast = for_all_sizes(function)
+    for n in (5, 9, 7):
+        x, i = rows(n).requires_grad_(), torch.zeros(n, 2, dtype=torch.int64)
+        found = []
+        for each in (fast, function):
+            [first] = torch.autograd.grad(each(i, x), x, create_graph=True)
+            found.append([first, *torch.autograd.grad(first.square().sum(), (x, G))])
+        check(*found)
 
 
 def test_a_check_that_fails_gives_eagers_error() -> None:
