@@ -78,9 +78,9 @@ def is_nonnegative(expr: ir.Expr) -> bool:
     """Whether an expression over sizes can't be negative. Sizes count from 0, and the conditions of a
     compiled graph say that no dividend is negative (`codegen.dynamic.symbolic_graph.assumptions`).
     """
-    if isinstance(expr, ir.Binary) and expr.op in ("add", "mul"):
-        return is_nonnegative(expr.left) and is_nonnegative(expr.right)
-    return isinstance(expr, ir.Binary) or ir.is_nonnegative(expr)
+    if not isinstance(expr, ir.Binary):
+        return ir.is_nonnegative(expr)
+    return expr.op in ("floordiv", "mod") or (is_nonnegative(expr.left) and is_nonnegative(expr.right))
 
 
 def _of_row(expr: ir.Expr, sizes: Mapping[str, ir.Expr]) -> ir.Expr:

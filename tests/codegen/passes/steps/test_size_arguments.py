@@ -54,6 +54,23 @@ def test_what_may_be_negative_is_known_to_be() -> None:
     assert values(found, s0=4, s1=1) == [4, -2]
 
 
+def test_a_part_that_may_be_negative_makes_the_whole_so() -> None:
+    less = ir.add(S1, ir.Const(-3))
+    for offset in (ir.mul(less, ir.Const(4)), ir.add(ir.Binary("min", S0, less), ir.Const(1))):
+        found = with_size_arguments(step(S0, ir.Const(1), offset))
+        assert not ir.is_nonnegative(_index_of(found))
+    quotient = ir.add(ir.mul(ir.floordiv(less, ir.Const(2)), S0), ir.Const(1))
+    assert ir.is_nonnegative(_index_of(with_size_arguments(step(S0, ir.Const(1), quotient))))
+
+
+def _index_of(found: KernelStep) -> ir.Expr:
+    [loop] = found.kernel.body
+    assert isinstance(loop, ir.Loop)
+    store = loop.body[1]
+    assert isinstance(store, ir.Store)
+    return store.index
+
+
 def test_bounds_stay() -> None:
     """The emitter looks for the numbers of a loop over blocks."""
     found = with_size_arguments(step(ir.Binary("min", ir.Const(8), halved(S0)), ir.Const(1), ir.Const(0)))
