@@ -27,7 +27,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen.autograd.asked_inputs import AsksForGradients, asked_places
+from codegen.autograd.asked_inputs import AsksForGradients, apart_places, asked_places
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.training import TrainingGraph, UnderGradMode, ViewsGraph
 from codegen.convolutions import BACKWARD, FORWARD
@@ -107,7 +107,7 @@ def compile_fx(
             fallback = fallback_of(gm, refuses)
             graph = finish(gm, example_inputs, joint, store, kernels, frozen, fallback)
             places = asked_places(joint.trace)
-            graph = AsksForGradients(graph, places, fallback) if places else graph
+            graph = AsksForGradients(graph, places, apart_places(joint.trace), fallback) if places else graph
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)

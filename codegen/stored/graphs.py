@@ -122,7 +122,9 @@ def around_data(compiled: Any, writer: Writer, store: Any) -> list[Any]:
 
 
 def asking_data(compiled: AsksForGradients, writer: Writer, store: Any) -> dict[str, Any]:
-    return {"places": list(compiled.places), "graph": graph_data(compiled.graph, writer, store)}
+    apart = [[place, list(others)] for place, others in compiled.apart]
+    graph = graph_data(compiled.graph, writer, store)
+    return {"places": list(compiled.places), "apart": apart, "graph": graph}
 
 
 def eager_data(compiled: EagerGraph, _: Writer, __: Any) -> str:
@@ -168,7 +170,8 @@ def around(cls: Callable[[Any], Any]) -> Callable[[Any, Reader, Origin], Any]:
 
 
 def asking_of(content: Any, reader: Reader, origin: Origin) -> AsksForGradients:
-    return AsksForGradients(graph_of(content["graph"], reader, origin), content["places"], refuse)
+    apart = [(place, tuple(others)) for place, others in content["apart"]]
+    return AsksForGradients(graph_of(content["graph"], reader, origin), content["places"], apart, refuse)
 
 
 def eager_of(content: Any, _: Reader, origin: Origin) -> EagerGraph:

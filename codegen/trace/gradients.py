@@ -7,7 +7,7 @@ Out: the gradients. Autograd itself runs on the fakes, so what records their ope
     (g,) = torch.autograd.grad(y.sum(), x)     ->     sum, ones_like, expand, mul: nodes of the forward
 
 The fakes' part of autograd's graph begins at the inputs of the graph. What eager does with the part in front
-of them is not known here: `check_ways` raises where gradients could go there.
+of them is not known here: `ways_outside` says where gradients could go there.
 """
 
 from __future__ import annotations
@@ -125,28 +125,32 @@ def steps_run(steps: dict[Step, list[Step]], inputs: Sequence[torch.Tensor]) -> 
     return [step for step in steps if step in running]
 
 
-def check_ways(steps: Iterable[Step], given: Sequence[torch.Tensor]) -> None:
-    """Raises where a way outside of the graph may lead to one of the `inputs` of the call.
+def ways_outside(steps: Iterable[Step], given: Iterable[torch.Tensor]) -> dict[Step, set[Step]]:
+    """The ends of the graph from which a way outside of it may lead to one of the `inputs` of the call, each
+    with the steps of these inputs.
 
     `given`: those that are inputs of the graph, too. Such a way begins at another input of the graph, one
     that is no leaf.
     """
     wanted = {step_of(tensor) for tensor in given}
-    begins = {step for step in steps if step.name() == NON_LEAF}
-    if wanted and any(wanted - {step} for step in begins):
-        raise UntraceableError("gradients may come to an input of torch.autograd.grad outside of the graph")
+    found = {step: wanted - {step} for step in steps if step.name() == NON_LEAF}
+    return {step: others for step, others in found.items() if others}
 
 
 # --- in a trace --------------------------------------------------------------------------------------------
 
 
 def traced_grad(recorder: Recorder, *args: Any, **kwargs: Any) -> tuple[torch.Tensor | None, ...]:
-    """The call, as nodes of the graph. `recorder.asked` then has the inputs that it asks for a gradient."""
+    """The call, as nodes of the graph. `recorder.asked` then has the inputs that it asks for a gradient, and
+    `recorder.apart` the inputs whose histories may not lead to these.
+    """
     if recorder.mode.has_hooks:
         raise UntraceableError("torch.autograd.grad in a graph with hooks on gradients")
     outputs, inputs = (as_tuple(value) for value in operands(*args, **kwargs))
     given = {value: recorder.find(value).node for value in inputs if is_given(recorder, value)}
-    check_ways(steps_behind(outputs), list(given))
+    ways = ways_outside(steps_behind(outputs), given)
+    if ways:
+        note_apart(recorder, ways)
     recorder.asked.update(node for node in given.values() if node.op == "placeholder")
     with reading_saved(recorder):
         return grad(*args, **kwargs)
@@ -154,6 +158,18 @@ def traced_grad(recorder: Recorder, *args: Any, **kwargs: Any) -> tuple[torch.Te
 
 def operands(outputs: Any, inputs: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
     return outputs, inputs
+
+
+def note_apart(recorder: Recorder, ways: dict[Step, set[Step]]) -> None:
+    nodes = {
+        step_of(tracked.tensor): tracked.memory.placeholder
+        for tracked in recorder.tracked.values()
+        if tracked.memory.placeholder is not None and tracked.parent is None and tracked.tensor.requires_grad
+    }
+    for begin, wanted in ways.items():
+        if not {begin, *wanted} <= nodes.keys():
+            raise UntraceableError("gradients may come to a tensor that the module holds")
+        recorder.apart.setdefault(nodes[begin], set()).update(nodes[step] for step in wanted)
 
 
 def is_given(recorder: Recorder, tensor: torch.Tensor) -> bool:

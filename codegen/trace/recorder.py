@@ -87,6 +87,8 @@ class Recorder(TorchDispatchMode):
         self.sources: dict[fx.Node, fx.Node | None] = {}
         #: the inputs of the graph for whose gradients `torch.autograd.grad` is called in it
         self.asked: set[fx.Node] = set()
+        #: inputs of the graph -> inputs among `asked` to which no way outside of the graph may lead
+        self.apart: dict[fx.Node, set[fx.Node]] = {}
         #: while a backward is traced, by node of the graph: the step of autograd's graph that made it
         self.steps: dict[fx.Node, Any] | None = None
 

@@ -24,9 +24,9 @@ from capture.variables.core.rules import rule
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_flag import may_differentiate
 from capture.variables.tensors.tensor_hooks import LeafHandle
+from codegen.autograd.asked_inputs import leads_to
 from codegen.fake.twins import NON_LEAF
-from codegen.kernel.errors import UntraceableError
-from codegen.trace.gradients import check_ways, steps_behind, steps_run
+from codegen.trace.gradients import step_of, steps_behind, steps_run, ways_outside
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
@@ -79,14 +79,27 @@ def _steps_run(
     """The steps of autograd's graph that the call runs."""
     with tx.output.fake_mode:
         steps = steps_behind(item.fake for item in targets)
-        try:
-            check_ways(steps, given)
-        except UntraceableError as error:
-            raise _break(str(error)) from None
+        ways = ways_outside(steps, given)
+        if ways and not _are_apart(tx, ways):
+            raise _break("gradients may come to an input of torch.autograd.grad outside of the graph")
         running = steps_run(steps, [item.fake for item in wanted])
     if any(step.name() != NON_LEAF and isinstance(step, BackwardCFunction) for step in running):
         raise _break("a custom autograd function")
     return running
+
+
+def _are_apart(tx: Interpreter, ways: dict[Any, set[Any]]) -> bool:
+    """Whether the histories of the present tensors do not lead to each other. The graph asks the same of each
+    call.
+    """
+    tensors = {
+        step_of(fake): tensor for tensor, fake in tx.output.fake_mode.memo.items() if fake.requires_grad
+    }
+    return all(
+        {begin, *wanted} <= tensors.keys()
+        and not leads_to(tensors[begin], [tensors[step] for step in wanted])
+        for begin, wanted in ways.items()
+    )
 
 
 def _flag(value: Variable) -> bool | None:

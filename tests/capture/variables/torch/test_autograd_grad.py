@@ -290,7 +290,37 @@ def given_gradients(run: Any) -> Any:
     return slopes(way), way
 
 
+def converted_inputs(run: Any) -> Any:
+    """Both inputs have a history in front of the frame, one that does not lead to the other."""
+    model = net(2)
+
+    @run
+    def residual(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        u = model(torch.cat([x, t], 1))
+        u_t = grad(u, t, torch.ones_like(u), retain_graph=True, create_graph=True)[0]
+        u_x = grad(u, x, torch.ones_like(u), retain_graph=True, create_graph=True)[0]
+        u_xx = grad(u_x, x, torch.ones_like(u_x), retain_graph=True, create_graph=True)[0]
+        return u_t + u * u_x - 0.1 * u_xx
+
+    points = torch.rand(6, 2, dtype=torch.float64)
+    first, second = (points[:, i : i + 1].clone().requires_grad_() for i in range(2))
+    loss = residual(first.float(), second.float()).square().mean()
+    loss.backward()
+    return loss, first.grad, second.grad, gradients_of(model)
+
+
+def inputs_of_one_operation(run: Any) -> Any:
+    @run
+    def slope(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return grad((x * y.sin()).sum(), y, create_graph=True)[0] * 2
+
+    both = torch.rand(2, 3, requires_grad=True)
+    found = slope(*both.unbind())
+    return found, grad(found.sum(), both)
+
+
 PROGRAMS = [
+    converted_inputs, inputs_of_one_operation,
     gradient_penalty, gradient_penalty_in_a_step, heat_equation, heat_equation_at_given_points,
     fast_gradient_sign, projected_descent, inner_step, hessian_product, score_matching, gradients_as_results,
     unused, without_grad_mode, given_gradients,
@@ -486,6 +516,40 @@ def way_outside_of_the_frame(run: Any) -> Any:
 
     first = x * 2
     return slope(first, first.exp(), x)
+
+
+@pytest.mark.filterwarnings("error::capture.CaptureWarning")
+@pytest.mark.parametrize("hook", HOOKS)
+def test_histories_that_lead_to_each_other_later(hook: str) -> None:
+    """The graph is made for inputs that are apart. Python runs the frame where a way leads from one to the
+    other, and where their histories are too long to say.
+    """
+
+    def slope(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return grad((x * y.sin()).sum(), y, create_graph=True)[0] * 2
+
+    def inputs(kind: str) -> tuple[torch.Tensor, torch.Tensor]:
+        leaf = torch.rand(4, requires_grad=True)
+        x, y = torch.rand(4, requires_grad=True) * 3, leaf if "leaf" in kind else leaf.exp()
+        if "from y" in kind:
+            x = (y * y).cos().view(4) + 1
+        if "long" in kind:
+            for _ in range(100):
+                x = x + 1
+        return x, y
+
+    kinds = ["apart", "from y", "apart", "long", "long from y", "leaf", "leaf from y", "apart", "from y"]
+    fast = capture.enable(hook=hook)(slope)
+    for seed, kind in enumerate(kinds):
+        found = []
+        for function in (slope, fast):
+            torch.manual_seed(seed)
+            x, y = inputs(kind)
+            made = function(x, y)
+            found.append((made, grad(made.sum(), (x, y), retain_graph=True)))
+        assert_close(found[1], found[0])
+    assert counters["graphs"]["compiled"] == 2, counters["graphs"]  # for a leaf, and for another input
+    assert counters["graph_breaks"].total() == 0, counters["graph_breaks"]
 
 
 def custom_function(run: Any) -> Any:
