@@ -25,7 +25,7 @@ from codegen.convolutions import BACKWARD, FORWARD
 from codegen.convolutions.gains import COPY, gain_of, is_plain, is_row_major
 from codegen.convolutions.keepers import CALLED, SLICE, followed, is_image, reads_any
 from codegen.convolutions.one_pixel import as_products
-from codegen.convolutions.own import as_own
+from codegen.convolutions.own import as_own, as_own_for_all_sizes
 from codegen.fake.shapes.spec import Spec, channels_last, contiguous
 from codegen.launch.levels import host_level
 
@@ -56,6 +56,13 @@ def lay_out(graphs: Sequence[fx.Graph], passed: Passed = (), fixed: Container[fx
             Relayout(graph, regions, chosen).apply()
         as_products(graph, chosen)
         as_own(graph, chosen)
+
+
+def lay_out_for_all_sizes(graphs: Sequence[fx.Graph]) -> None:
+    """The same for graphs with symbolic sizes, whose images stay row-major."""
+    if any(node.target in CONVOLUTIONS for graph in graphs for node in graph.nodes) and has_gains():
+        for graph in graphs:
+            as_own_for_all_sizes(graph)
 
 
 def has_gains() -> bool:

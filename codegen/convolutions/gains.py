@@ -22,6 +22,7 @@ from torch import fx
 from capture_records import dataclass
 from codegen.convolutions import FORWARD
 from codegen.fake.shapes.spec import row_major
+from codegen.kernel.hints import are_numbers, hint_of
 
 aten = torch.ops.aten
 COPY = 0.7  # to copy an element of an image into the other layout
@@ -113,13 +114,13 @@ def factor_of(call: Call, image: torch.Tensor, weight: torch.Tensor, result: tor
 
 def multiplications(call: Call) -> float:
     weight, source = call.weight.meta["val"], call.image.meta["val"]
-    batch, _, *places = source.shape if call.transposed else call.result.shape
+    batch, _, *places = map(hint_of, source.shape if call.transposed else call.result.shape)
     return float(weight.numel() * batch * prod(places))
 
 
 def fills_vectors(node: fx.Node, call: Call) -> bool:
     """Whether each of its results has some channels in a group: these are the elements of a vector."""
-    results, channels = call.weight.meta["val"].shape[:2]
+    results, channels = map(hint_of, call.weight.meta["val"].shape[:2])
     sides = (channels, results // call.groups) if call.transposed else (results // call.groups, channels)
     if node.target is FORWARD:
         return sides[0] >= FEW
@@ -137,3 +138,25 @@ def is_ours(node: fx.Node, call: Call) -> bool:
         and all(map(is_row_major, results_of(node)))
         and multiplications(call) <= MOST
     )
+
+
+def is_ours_for_all_sizes(node: fx.Node, call: Call) -> bool:
+    """Whether our code computes it for the present sizes, and gives what eager gives for all of them."""
+    tensors = [item.meta["val"] for item in node.all_input_nodes] + results_of(node)
+    images = (call.image.meta["val"], call.weight.meta["val"], call.result)
+    return (
+        all(value.dim() in (3, 4) and value.dtype is torch.float32 for value in images)
+        and all(hint_of(size) > 0 for value in images for size in value.shape)
+        and (call.groups == 1 or fills_vectors(node, call))
+        and call.parts > 0
+        and all(map(is_row_major_for_all_sizes, tensors))
+        and multiplications(call) <= MOST
+    )
+
+
+def is_row_major_for_all_sizes(value: torch.Tensor) -> bool:
+    """Whether it is known to be: the answer is no condition on the sizes."""
+    if are_numbers(*value.shape, *value.stride()):
+        return is_row_major(value)
+    env: Any = value.fake_mode.shape_env  # type: ignore[attr-defined]
+    return bool(env.knows(lambda: is_row_major(value)))

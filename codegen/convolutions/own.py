@@ -20,7 +20,13 @@ import torch
 from torch import fx
 
 from codegen.convolutions import BACKWARD, FORWARD
-from codegen.convolutions.gains import Call, call_of, is_ours, is_row_major
+from codegen.convolutions.gains import (
+    Call,
+    call_of,
+    is_ours,
+    is_ours_for_all_sizes,
+    is_row_major,
+)
 from codegen.convolutions.replacement import Replacement
 
 
@@ -31,6 +37,15 @@ def as_own(graph: fx.Graph, turned: Container[fx.Node]) -> None:
             call = call_of(node)
             if is_ours(node, call):
                 Own(node, call).replace()
+
+
+def as_own_for_all_sizes(graph: fx.Graph) -> None:
+    """The same in a graph with symbolic sizes. The present ones decide; the results are right for all."""
+    for node in list(graph.nodes):
+        if node.target in (FORWARD, BACKWARD) and not node.kwargs:
+            call = call_of(node)
+            if is_ours_for_all_sizes(node, call):
+                OpenOwn(node, call).replace()
 
 
 class Own(Replacement):
@@ -80,3 +95,25 @@ class Own(Replacement):
 
     def rows(self, node: Any) -> Any:
         return node if is_row_major(node.meta["val"]) else self.in_rows(node)
+
+
+class OpenOwn(Own):
+    """With symbolic sizes, the results have those of the operator in whose place it is."""
+
+    def make(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
+        made = self.node.graph.call_function(target, args, kwargs)
+        made.meta.update(self.node.meta)
+        made.meta["val"] = self.value_of(target, args)
+        return made
+
+    def value_of(self, target: Any, args: tuple[Any, ...]) -> Any:
+        values = self.node.meta["val"]
+        if self.node.target is FORWARD:
+            return values
+        if target is self.operators.convolution_weight.default:
+            image = self.call.image.meta["val"]
+            return values[1], values[2] if self.joins_bias else image.new_empty(0)
+        return values[2] if target is torch.ops.aten.sum.dim_IntList else values[0]
+
+    def rows(self, node: Any) -> Any:
+        return node

@@ -28,6 +28,7 @@ import torch
 from torch import fx
 
 from capture_records import dataclass
+from codegen.convolutions.channels_last import lay_out_for_all_sizes
 from codegen.fake.fake import FakeMode, FakeTensor
 from codegen.fake.size_env import new_size_env
 from codegen.fake.symbolic import use_sizes
@@ -222,6 +223,8 @@ class OpenInputs:
 
         All have the conditions of all, because they run one after the other.
         """
+        with self.mode:
+            lay_out_for_all_sizes([item.graph for item in closed])
         programs = [assembly.lower(item.graph) for item in closed]
         conditions = [guard.expr for guard in self.env.guards]
         for item in closed:

@@ -23,7 +23,7 @@ import itertools
 import logging
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -210,6 +210,16 @@ class SizeEnv(ShapeEnv):
             if len(self.guards) > guard_count and sym_node.pytype is bool:
                 self.facts.learn(sym_node.expr, bool(answer))
         return answer
+
+    def knows(self, question: Callable[[], bool]) -> bool:
+        """Whether the answer is yes for all sizes; no guard is needed for it."""
+        self.asks_for_facts = True
+        try:
+            return question()
+        except NotKnown:
+            return False
+        finally:
+            self.asks_for_facts = False
 
     def _bounds_of(self, term: sympy.Basic) -> tuple[int | None, int | None]:
         """The least and the largest value of a symbol or a quotient. What is learned later narrows them."""

@@ -22,6 +22,7 @@ from capture.report.config import config
 from codegen.autograd import orders
 from codegen.autograd.orders import call_by_call
 from codegen.compile_fx import compile_for_sizes, compile_fx
+from codegen.convolutions import channels_last, own
 from codegen.dynamic import open_orders, partial_training, symbolic_training
 from codegen.dynamic.symbolic_graph import SymbolicGraph
 from codegen.dynamic.symbolic_training import SymbolicTraining
@@ -550,3 +551,64 @@ def compared(function: Any, fast: Any, x: torch.Tensor, y: torch.Tensor, weights
     expected = torch.autograd.grad(function(x, y), weights)
     for found, gradient in zip(torch.autograd.grad(fast(x, y), weights), expected, strict=True):
         torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-5)
+
+
+# --- convolutions -----------------------------------------------------------------------------------------
+
+
+def of_images(x: torch.Tensor, w: list[torch.Tensor]) -> torch.Tensor:
+    first = F.conv2d(x, w[0], w[1], stride=2, padding=1).relu()
+    return F.conv2d(first, w[2], groups=2, padding=2, dilation=2)
+
+
+def of_sequences(x: torch.Tensor, w: list[torch.Tensor]) -> torch.Tensor:
+    rows = x.flatten(2)
+    return F.conv1d(rows, w[3], padding=1).tanh() * rows[:, :1]
+
+
+def transposed(x: torch.Tensor, w: list[torch.Tensor]) -> torch.Tensor:
+    return F.conv_transpose2d(x, w[4], w[5], stride=2, output_padding=1)
+
+
+@pytest.mark.parametrize("function", [of_images, of_sequences, transposed])
+def test_convolutions_of_our_own(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the place of oneDNN's for all sizes at once."""
+    replaced = []
+    replace = own.OpenOwn.replace
+    monkeypatch.setattr(own.OpenOwn, "replace", lambda self: replaced.append(self) or replace(self))
+    monkeypatch.setattr(channels_last, "has_gains", lambda: True)
+    torch.manual_seed(0)
+    shapes = ((8, 4, 3, 3), (8,), (8, 4, 3, 3), (5, 4, 3), (4, 6, 3, 3), (6,))
+    weights = [nn.Parameter(torch.randn(shape)) for shape in shapes]
+    fast = for_all_sizes(function)
+    for batch, height, width in ((2, 12, 9), (3, 7, 10), (5, 30, 7), (2, 9, 41), (7, 8, 8)):
+        x = torch.randn(batch, 4, height, width, requires_grad=True)
+        found = []
+        for each in (fast, function):
+            result = each(x, weights)
+            used = [x, *weights]
+            found.append(
+                [
+                    result,
+                    *torch.autograd.grad(
+                        result.square().sum(), used, materialize_grads=True, allow_unused=True
+                    ),
+                ]
+            )
+        check(found[0], found[1], tolerance=1e-4)
+        with torch.no_grad():
+            check([fast(x, weights)], [function(x, weights)], tolerance=1e-4)
+    assert replaced
+
+
+def test_convolutions_of_other_layouts_are_left_to_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own.OpenOwn, "replace", None)
+    monkeypatch.setattr(channels_last, "has_gains", lambda: True)
+    weight = nn.Parameter(torch.randn(8, 4, 3, 3))
+    fast = for_all_sizes(lambda x: F.conv2d(x, weight.to(x.dtype), padding=1))
+    for n in (5, 9):
+        for x in (
+            torch.randn(2, 4, n, 7).contiguous(memory_format=torch.channels_last),
+            torch.randn(2, 4, n, 7).double(),
+        ):
+            check([fast(x)], [F.conv2d(x, weight.to(x.dtype), padding=1)])
