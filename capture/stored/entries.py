@@ -240,9 +240,8 @@ def _entry(
     entry = _MAKERS[data["kind"]](data, objects, program, around)
     entry.guard_set = guards
     entry.breaks, entry.trains = data["breaks"], data["trains"]
-    if {type(data.get(name, 0)) for name in ("operations", "units")} != {int} or type(
-        data.get("break")
-    ) not in (str, type(None)):
+    counts = (data.get("operations", 0), data.get("units", 0))
+    if any(type(count) is not int for count in counts) or type(data.get("break")) not in (str, type(None)):
         raise Changed("counts that are none")
     return entry
 

@@ -133,11 +133,14 @@ def is_ours(node: fx.Node, call: Call) -> bool:
     tensors = (call.image.meta["val"], call.weight.meta["val"], call.result)
     return (
         all(is_plain(value, (3, 4)) and value.dtype is torch.float32 for value in tensors)
-        and (call.groups == 1 or fills_vectors(node, call))
-        and call.parts > 0
         and all(map(is_row_major, results_of(node)))
-        and multiplications(call) <= MOST
+        and _suits_us(node, call)
     )
+
+
+def _suits_us(node: fx.Node, call: Call) -> bool:
+    full = call.groups == 1 or fills_vectors(node, call)
+    return full and call.parts > 0 and multiplications(call) <= MOST
 
 
 def is_ours_for_all_sizes(node: fx.Node, call: Call) -> bool:
@@ -146,17 +149,18 @@ def is_ours_for_all_sizes(node: fx.Node, call: Call) -> bool:
     images = (call.image.meta["val"], call.weight.meta["val"], call.result)
     return (
         all(value.dim() in (3, 4) and value.dtype is torch.float32 for value in images)
-        and all(hint_of(size) > 0 for value in images for size in value.shape)
-        and (call.groups == 1 or fills_vectors(node, call))
-        and call.parts > 0
-        and all(map(is_row_major_for_all_sizes, tensors))
-        and multiplications(call) <= MOST
+        and all(map(is_full_in_rows, (*tensors, call.result)))
+        and _suits_us(node, call)
     )
 
 
-def is_row_major_for_all_sizes(value: torch.Tensor) -> bool:
-    """Whether it is known to be: the answer is no condition on the sizes."""
+def is_full_in_rows(value: torch.Tensor) -> bool:
+    """Whether it is known to be row-major, and never to be empty: the answer is no condition on the sizes."""
+
+    def is_so() -> bool:
+        return all(size > 0 for size in value.shape) and is_row_major(value)
+
     if are_numbers(*value.shape, *value.stride()):
-        return is_row_major(value)
+        return is_so()
     env: Any = value.fake_mode.shape_env  # type: ignore[attr-defined]
-    return bool(env.knows(lambda: is_row_major(value)))
+    return bool(env.knows(is_so))

@@ -20,13 +20,7 @@ import torch
 from torch import fx
 
 from codegen.convolutions import BACKWARD, FORWARD
-from codegen.convolutions.gains import (
-    Call,
-    call_of,
-    is_ours,
-    is_ours_for_all_sizes,
-    is_row_major,
-)
+from codegen.convolutions.gains import Call, call_of, is_ours, is_ours_for_all_sizes, is_row_major
 from codegen.convolutions.replacement import Replacement
 
 
@@ -103,10 +97,10 @@ class OpenOwn(Own):
     def make(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
         made = self.node.graph.call_function(target, args, kwargs)
         made.meta.update(self.node.meta)
-        made.meta["val"] = self.value_of(target, args)
+        made.meta["val"] = self.value_of(target)
         return made
 
-    def value_of(self, target: Any, args: tuple[Any, ...]) -> Any:
+    def value_of(self, target: Any) -> Any:
         values = self.node.meta["val"]
         if self.node.target is FORWARD:
             return values

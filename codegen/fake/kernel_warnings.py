@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen.kernel.hints import hint_of
+
 aten = torch.ops.aten
 Arguments = tuple[Any, ...]
 Call = Callable[[], Any]
@@ -78,17 +80,13 @@ def _scatter_that_reduces(args: Arguments, kwargs: dict[str, Any]) -> Call:
 def _is_row_major(tensor: Any) -> bool:
     """For the present sizes, without a guard. Sizes that only a run knows count as a dense tensor's."""
     step = 1
-    for size, stride in zip(map(_present, reversed(tensor.shape)), map(_present, reversed(tensor.stride()))):
+    for size, stride in zip(map(hint_of, reversed(tensor.shape)), map(hint_of, reversed(tensor.stride()))):
         if size is None or stride is None:
             return True
         if size != 1 and stride != step:
             return False
         step *= size
     return True
-
-
-def _present(number: Any) -> int | None:
-    return number.node._hint if isinstance(number, torch.SymInt) else number
 
 
 def _copied_for_a_search(function: Any) -> Rule:
@@ -99,7 +97,7 @@ def _copied_for_a_search(function: Any) -> Rule:
         sorter, places = kwargs.get("sorter"), torch.zeros(2, 2, dtype=torch.int64)
         is_tensor = isinstance(values, torch.Tensor)
         dense = [not isinstance(one, torch.Tensor) or _is_row_major(one) for one in (numbers, values, sorter)]
-        if all(dense) or (is_tensor and any(_present(size) == 0 for size in values.shape)):
+        if all(dense) or (is_tensor and any(hint_of(size) == 0 for size in values.shape)):
             return None
         options = {} if sorter is None else {"sorter": places[0] if dense[2] else places[:, 0]}
         small = places[0] if dense[0] else places[:, 0], places if dense[1] else places.t()

@@ -65,7 +65,7 @@ class Facts:
         """From now on `relation` is known to hold, or not to hold. Only `one atom` against a number counts:
         it gives the least value of the atom.
         """
-        comparison = OF_RELATIONS.get(type(relation))
+        comparison = _comparison_of(relation)
         if comparison is None:
             return
         difference = minus(*map(self.polynomial, relation.args))
@@ -116,7 +116,7 @@ class Facts:
         return None
 
     def holds(self, relation: Any) -> bool | None:
-        comparison = OF_RELATIONS.get(type(relation))
+        comparison = _comparison_of(relation)
         return None if comparison is None else self.decide(comparison, *relation.args)
 
     def quotient(self, left: Any, right: Any) -> Any:
@@ -184,3 +184,10 @@ class Facts:
                 term = times(term, plus(bound, Poly({(atom,): -1 if side else 1})))
             moved = plus(moved, term)
         return moved
+
+
+def _comparison_of(relation: Any) -> str | None:
+    """None for others than those of ints: of a real number, `> 1` does not say `>= 2`."""
+    comparison = OF_RELATIONS.get(type(relation))
+    is_of_ints = comparison is not None and all(side.is_integer for side in relation.args)
+    return comparison if is_of_ints else None

@@ -475,7 +475,7 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
 KEPT = 1 << 13
 
 
-@functools.lru_cache(KEPT)
+@functools.lru_cache(KEPT, typed=True)  # True equals 1
 def to_expr(index: Index) -> ir.Expr:
     """The `ir.Expr` of an index. Larger coefficients come first, so the text reads like row-major order."""
     if isinstance(index, int):

@@ -601,6 +601,20 @@ def test_convolutions_of_our_own(function: Any, monkeypatch: pytest.MonkeyPatch)
     assert replaced
 
 
+def test_convolutions_that_may_get_no_samples_are_left_to_onednn() -> None:
+    """The gradient of the weight is zero then."""
+    weight = nn.Parameter(torch.randn(8, 4, 3, 3))
+
+    def function(x: torch.Tensor, skipped: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(x[skipped.shape[0] :], weight, padding=1)
+
+    fast = capture.compile(function, dynamic=True)
+    for rows_of_x, skip in ((5, 2), (7, 3), (4, 4), (9, 8), (6, 6)):
+        x, skipped = torch.randn(rows_of_x, 4, 6, 7), torch.empty(skip)
+        found = [torch.autograd.grad(each(x, skipped).square().sum(), weight) for each in (fast, function)]
+        check(list(found[0]), list(found[1]), tolerance=1e-4)
+
+
 def test_convolutions_of_other_layouts_are_left_to_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own.OpenOwn, "replace", None)
     monkeypatch.setattr(channels_last, "has_gains", lambda: True)

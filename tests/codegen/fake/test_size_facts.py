@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Max
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Max
 
 from codegen.fake.size_facts import Facts
 
@@ -82,6 +82,15 @@ def test_what_has_a_guard_is_a_fact(relation, holds, least):
     assert facts.holds(sympy.Gt(HALF, least, evaluate=False)) is None
     assert facts.holds(sympy.Ge(HALF * M - M, 2 * least - 2, evaluate=False)) is True
     assert facts.holds(relation if holds else sympy.Not(relation)) in (True, None)
+
+
+def test_numbers_that_are_no_ints_are_left_to_sympy():
+    """`n / 2 > 1` does not say that it is 2."""
+    for number in (IntTrueDiv(N, 2), sympy.Symbol("x", real=True)):
+        facts = Facts(lambda atom: BOUNDS.get(atom, (None, None)))
+        facts.learn(sympy.Gt(number, 1, evaluate=False), True)
+        assert facts.decide("ge", number, sympy.Integer(2)) is None
+        assert facts.holds(sympy.Ge(number, number + 1, evaluate=False)) is None
 
 
 @pytest.mark.parametrize(
