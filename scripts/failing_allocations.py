@@ -41,6 +41,7 @@ ATTEMPTS = 2  # a process that crashed because it read freed memory may go on th
 # crashes later, anywhere. `assemble` of 3.11 clears fields that it has not set yet.
 PYTHONS = ("_PyAST_Compile",)
 HOOKS = ("hook_fmalloc", "hook_fcalloc", "hook_frealloc")  # of _testcapi
+NO_RESULT = "Unable to convert function return value"  # a TypeError: pybind11's word for no memory
 EVAL = " _PyEval_EvalFrameDefault ("
 C_LIBRARY = ("libc.so.6", "libpthread.so.0")
 Stack = list[str]
@@ -71,7 +72,7 @@ def outcome(kind: str, point: int, backend: str) -> int:
     found = []
     if state() != before:
         found.append(f"the state {before} became {state()}")
-    if error is not None and not isinstance(error, MemoryError):
+    if error is not None and not isinstance(error, MemoryError) and NO_RESULT not in str(error):
         found.append(f"{type(error).__name__}: {str(error)[:200]}")
     if results is not None and not all(map(torch.allclose, results, expected)):
         found.append("a wrong result")
@@ -168,13 +169,15 @@ def frames_of(text: str) -> Stack:
     return [line for line in text.splitlines() if line.startswith("#")]
 
 
-def points(kind: str, amount: str, backend: str) -> range:
+def points(kind: str, amount: str, backend: str, report: Report) -> range:
     """The allocations that fail: so many, spread over all of the call."""
     low, high = 0, LAST
     while high - low > 16:
         middle = (low + high) // 2
         # Some allocations may fail without an error; behind the last one none gives an error.
-        is_behind = all(in_child(kind, middle + more, backend) == RESULT for more in (0, 1, 5, 50))
+        statuses = [in_child(kind, middle + more, backend) for more in (0, 1, 5, 50)]
+        report.check(f"allocation {middle}", "see above" if WRONG in statuses else None)
+        is_behind = all(status == RESULT for status in statuses)
         low, high = (low, middle) if is_behind else (middle, high)
     step = 1 if amount == "all" else max(1, high // int(amount))
     return range(random.randrange(step), high, step)
@@ -187,7 +190,7 @@ def main(kind: str, amount: str, backend: str = "llvm", of: str = "") -> int:
     if kind == "point":
         return in_child(of, int(amount), backend)
     names = {MEMORY_ERROR: "MemoryError", RESULT: "results", WRONG: "wrong"}
-    failing = points(kind, amount, backend)
+    failing = points(kind, amount, backend, report)
     report.counts["allocations"] = failing.stop
     for point in failing:
         status = in_child(kind, point, backend)

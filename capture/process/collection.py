@@ -21,11 +21,13 @@ import _capture
 def settled() -> Iterator[None]:
     """No automatic collection inside the block; after it, the setting before. The block's objects are old."""
     was_enabled = gc.isenabled()
-    gc.disable()
     mark: list[None] = []
+    gc.disable()
     try:
         yield
     finally:
-        _capture.settle_young(mark)
-        if was_enabled:
-            gc.enable()
+        try:
+            _capture.settle_young(mark)
+        finally:  # without memory, even a count of objects fails
+            if was_enabled:
+                gc.enable()
