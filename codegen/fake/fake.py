@@ -48,6 +48,9 @@ from codegen.fake.shapes.spec import Spec
 __all__ = ["FakeMode", "FakeTensor", "fake_mode"]
 
 aten = torch.ops.aten
+#: Layers of torch that a meta kernel runs below: views, versions and gradients need no tracking there, and for
+#: fake tensors both would import `torch.distributed.tensor` and sympy (0.5 to 1 s of a process).
+UNTRACKED = torch._C.DispatchKey.ADInplaceOrView, torch._C.DispatchKey.AutogradFunctionality
 
 
 class SymbolicRules(Protocol):
@@ -160,9 +163,8 @@ class FakeMode(FakeTensorMode):
         with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
             self.in_kernel_invocation = True
             torch._C._set_meta_in_tls_dispatch_include(True)
-            # torch's kernel for this key imports torch.distributed.tensor (0.5 s) for fake tensors, and views
-            # and versions need no tracking here
-            torch._C._dispatch_tls_set_dispatch_key_excluded(torch._C.DispatchKey.ADInplaceOrView, True)
+            for key in UNTRACKED:
+                torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
             try:
                 return func(*args, **kwargs)
             finally:

@@ -45,6 +45,7 @@ def leaf(*shape):
 model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2).eval(), nn.ReLU(), nn.Flatten())
 train(model, torch.randn(1, 1, 6, 6))
 train(nn.ConvTranspose2d(1, 2, 3), torch.randn(1, 1, 6, 6))
+train(nn.Sequential(nn.Conv2d(16, 32, 3), nn.Conv2d(32, 16, 1)), torch.randn(2, 16, 8, 8))
 train(writes, leaf(3, 3))
 train(lambda x: x.view(-1) * 2, leaf(3, 3))
 train(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), leaf(1, 2, 4, 8))
