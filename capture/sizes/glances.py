@@ -1,7 +1,8 @@
 """Which arguments of a function change, seen before its capture.
 
 In:  frames that Python runs while their function is not worth a capture yet (`capture/policy/patience.py`).
-Out: the sizes and numbers of their arguments, in the `Seen` with which the first capture starts.
+Out: the sizes and numbers of their arguments, and the lengths of lists, in the `Seen` with which the first
+     capture starts.
 
     generate(tokens[2, 7]), generate(tokens[2, 8]), then the capture   ->   dim 1 is a symbol from the start
 
@@ -35,8 +36,8 @@ SYMBOLS_NS = 250_000_000
 
 
 def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
-    """Note the sizes and numbers of the frame's arguments. No argument is kept, and no code of the program
-    runs.
+    """Note the sizes, numbers and lengths of the frame's arguments. No argument is kept, and no code of the
+    program runs.
     """
     of_code = history.glances.get(frame.code)
     if of_code is None:
@@ -46,6 +47,8 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
         if type(value) is torch.Tensor and is_supported(value):
             policy.dynamic_dims(value, source, _is_no_module)
             policy.changed_strides(value, source, _is_no_module)
+        elif type(value) is list and isinstance(source, LocalSource):
+            policy.length_varies(source.text, len(value))
         elif type(value) is int:
             policy.is_dynamic_int(value, source, _is_no_module)
         elif type(value) is float:

@@ -88,6 +88,7 @@ class Seen:
             "ints": {place: sorted(values) for place, values in self.ints.items()},
             "floats": self.floats,
             "positions": self.positions,
+            "lengths": {place: sorted(seen) for place, seen in self.lengths.items() if type(place) is str},
             "written": sorted(self.written),
             "kinds": self.kinds,
         }
@@ -113,6 +114,8 @@ class Seen:
                 getattr(self, name).setdefault(place, value)
         for place, values in data.get("ints", {}).items():
             self.ints.setdefault(place, set(values))
+        for place, values in data.get("lengths", {}).items():
+            self.lengths.setdefault(place, set()).update(values)
         self.written.update(data.get("written", ()))
 
 
@@ -332,6 +335,12 @@ class SizePolicy:
     def length_varies(self, place: Any, length: int) -> bool:
         """Whether the list at this place has had so many lengths that Python should walk over it."""
         return self._varies(self.seen.lengths, place, length)
+
+    def note_lengths(self, place: Any, source: Source) -> None:
+        """The lengths that a list at this place has had are values of this number."""
+        lengths = self.seen.lengths.get(place)
+        if lengths:
+            self.seen.ints.setdefault(source.text, set()).update(lengths)
 
     def loop_varies(self, code: CodeType, index: int, length: int) -> bool:
         """The same for the loop that begins at an instruction."""

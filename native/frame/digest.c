@@ -93,7 +93,7 @@ typedef void (*AddItem)(Digest *digest, PyObject *item, int is_first);
 static void add_sequence(Digest *digest, PyObject *sequence, AddItem add_item)
 {
     const Py_ssize_t count = Py_MIN(Py_SIZE(sequence), MOST_ITEMS);
-    add(digest, (uint64_t)count);
+    add(digest, (uint64_t)Py_SIZE(sequence));
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item =
             PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, i) : PyList_GET_ITEM(sequence, i);

@@ -358,7 +358,9 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
     if (patience->glance == NULL || !may_be_captured || is_first || cold->glances == MOST_GLANCES) {
         return NULL;
     }
-    const int forecast_is_near = cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state);
+    /* the first frame that fits no entry of captured code has taken nothing yet, but others will follow */
+    const int forecast_is_near =
+        cold->runs == 0 || (cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state));
     if (!forecast_is_near && !price_is_reached(&patience->rates, state, 2 * cold->ns)) {
         return NULL;
     }

@@ -1208,6 +1208,15 @@ def test_frames_before_the_first_forecast_are_looked_at(hook):
     assert seen == [1, 2, 3]
 
 
+def test_the_first_frame_that_an_entry_does_not_fit_is_looked_at(hook):
+    """It may be captured after its second run, as what takes turns is."""
+    f, asked = with_an_entry_for_one(hook, 0.0)
+    seen = []
+    for number in (2, 1, 3):
+        run(hook, asked, f, number, least_ns=10**9, glance=lambda frame: seen.append(frame.locals[0]))
+    assert seen == [2]
+
+
 @pytest.mark.parametrize("times, waits", [(1e-6, True), (None, False), (1e6, False)])
 def test_hot_code_waits_where_the_loops_end_soon(hook, times, waits):
     def f():

@@ -53,7 +53,9 @@ class Unread:
 
     def length(self, tx: Interpreter) -> Variable | None:
         """The length if it is a symbol, else None."""
-        return tx.output.symbols.number_variable(raw_length(self.value), LengthSource(self.source))
+        place = LengthSource(self.source)
+        self.output.symbols.policy.note_lengths(self._owner(), place)
+        return tx.output.symbols.number_variable(raw_length(self.value), place)
 
     def guard_room(self, limit: int, added: int, more: int) -> None:
         """Guard which items the deque releases when `more` items are appended to it and those `added`.

@@ -47,6 +47,36 @@ def test_items_of_containers():
     assert seen.ints == {"x[1]": {3, 4}, "factor[0]": {3, 4}}
 
 
+def test_lengths_of_lists():
+    """A loop over such a list is left to Python from the first capture on."""
+    history = SizeHistory()
+    for n in (3, 40, 50):
+        glances.note(history, frame(None, [0.5] * n, (1,) * n), None)
+    assert told(history, None).lengths == {"x": {3, 40, 50}}
+    again = Seen(lengths={"x": {4}})
+    again.learn(history.of(frame(None)).as_data())
+    assert again.lengths == {"x": {3, 4, 40, 50}}
+
+
+def test_a_loop_over_a_list_whose_length_changes_is_never_captured_anew():
+    def mean_of_squares(values):
+        total = torch.zeros(1)
+        for value in values:
+            total = total + torch.tensor(value).square().sin()
+        return total / len(values)
+
+    before = sum(capture.counters["recompiles"].values())
+    frames = capture.counters["frames"]["captured"]
+    with capture.config.patch(when="hot"), capture.enable():
+        for turn in range(1000):
+            values = [0.5, 0.25] * (3 + turn % 9)
+            expected = sum(torch.tensor(value).square().sin() for value in values) / len(values)
+            torch.testing.assert_close(mean_of_squares(values), expected.view(1))
+    assert sum(capture.counters["recompiles"].values()) == before
+    assert capture.counters["frames"]["captured"] > frames
+    capture.reset()
+
+
 def test_a_capture_learns_from_the_frames_of_its_own_module():
     history = SizeHistory()
     narrow, wide = torch.nn.Linear(2, 2), torch.nn.Linear(8, 8)
