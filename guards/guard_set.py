@@ -37,6 +37,11 @@ class GuardSet:
                     self._guards[guard] = None
                     self._ordered = None
 
+    def replace(self, guard: Guard, by: Guard) -> None:
+        """Take another guard in the place of one that asks for too much."""
+        self._guards = {by if known == guard else known: None for known in self._guards}
+        self._ordered = None
+
     def __iter__(self) -> Iterator[Guard]:
         """In the order in which they are checked; indices of failures refer to it."""
         return iter(self.ordered())

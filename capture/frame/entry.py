@@ -239,4 +239,7 @@ def may_draw_in_vain(compiled: Any, output: OutputGraph) -> bool:
 def failure_handler(frame: Any, capture: Capture, settings: CaptureSettings) -> FailureHandler:
     output = capture.output
     mutates = output.inputs.are_written()
-    return failure_handler_of(frame.code, settings, capture.forward, mutates, output.modes.at_entry)
+    handler = failure_handler_of(frame.code, settings, capture.forward, mutates, output.modes.at_entry)
+    if capture.any_grad_mode:
+        handler.leave_grad_mode()
+    return handler

@@ -85,6 +85,10 @@ class FailureHandler:
     mutates: bool
     modes: dict[str, Any]
 
+    def leave_grad_mode(self) -> None:
+        """The graph does the same in each grad mode: that of the call is another one than at its capture."""
+        self.modes = {name: mode for name, mode in self.modes.items() if name != "grad"}
+
     def __call__(self, error: BaseException, inputs: Sequence[Any]) -> Any:
         """The modes of the thread are again those of the call. The error is raised as it is where the backend
         broke its contract, or where a hook may have raised it.

@@ -16,6 +16,7 @@ import torch
 import torch.fx
 
 from capture.frame.attempts import Attempts, check_divisible
+from capture.interpret import grad_mode
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
 from capture.output.result_recipe import Recipe, result_recipe
@@ -49,6 +50,7 @@ class Capture:
         self.forward: Callable[..., Any] | None = None  # the graph, call by call
         self.compiled: Any = None  # what the backend made of the graph
         self.graph: Any = None  # the same, as the entry calls it
+        self.any_grad_mode = False  # the entry serves each grad mode
         self.draws_in_vain = False  # where it raises, Python may have to draw its numbers again
         self.places: list[Any] = []  # of the program, for each node of the graph
         self.slots: list[Source] = []  # that the guard program loads
@@ -104,6 +106,8 @@ def finish(
         if not goes_on_after_break(capture, signal, settings, frame):
             return capture
     elif not tx.output.operation_count():
+        if tx.saw_torch and grad_mode.does_not_matter(tx.output):
+            tx.output.guarding.any_grad_mode()
         guards = tx.output.finished_guards() if tx.saw_torch else None
         raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
     tx.output.assertions.check(tx.output)
@@ -114,6 +118,9 @@ def finish(
     tx.output.check_generators()
     tx.output.check_classes()
     make_code(capture, settings)
+    if capture.recipe is not None and grad_mode.does_not_matter(tx.output, capture.outputs):
+        tx.output.guarding.any_grad_mode()
+        capture.any_grad_mode = True
     tx.output.inner_gradients.check(capture.outputs)
     return capture
 

@@ -77,6 +77,11 @@ class Guarding:
         self._hashed.clear()
         self._compared.clear()
 
+    def any_grad_mode(self) -> None:
+        """The frame does the same in each grad mode."""
+        for guard in [guard for guard in self.guards if isinstance(guard, GlobalStateGuard)]:
+            self.guards.replace(guard, guard.in_any_grad_mode())
+
     def key_object(self, variable: Variable, among: Collection[Any]) -> None:
         """The object is compared with the keys of a dict or set: it is none of the others there."""
         kind, place = variable.python_type(), variable.found_at

@@ -38,6 +38,7 @@ class Modes:
         self.output = output
         self.at_entry = read_modes()
         self.changes: list[tuple[Any, list[Any]]] = []
+        self.grad_mode_counts = False  # something has asked for it, or does what depends on it
         self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
         self.open_inference: list[torch.fx.Node] = []
         self.function_modes: list[

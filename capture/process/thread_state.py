@@ -81,10 +81,11 @@ def write_modes(modes: dict[str, Any]) -> None:
 def put_back(modes: dict[str, Any], error: BaseException, open_autocasts: int) -> None:
     """Undo the changes of a graph that raised before its end, which would have undone them.
 
-    How deep autocast is nested is no guard of a graph: it differs from call to call.
+    How deep autocast is nested is no guard of a graph: it differs from call to call. So does the grad mode of
+    a graph that does the same in each: `modes` has none, since the graph did not change it.
     """
     now = read_modes()
-    modes = {**modes, "autocast_nesting": now["autocast_nesting"] - open_autocasts}
+    modes = {**now, **modes, "autocast_nesting": now["autocast_nesting"] - open_autocasts}
     if now != modes:
         # Inference mode ends when its guard object dies, and a frame of the graph holds that object.
         traceback.clear_frames(error.__traceback__)

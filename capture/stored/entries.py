@@ -44,7 +44,7 @@ from guards.plain import Reader
 from guards.plain_program import program_data, program_of
 from guards.plain_values import NotPlain, Plain, is_plain_constant, real
 from guards.program import Assembled, InPython, assemble, encode
-from guards.properties.global_state import read_global_state
+from guards.properties.global_state import ANY_MODE, GlobalState, read_global_state
 from guards.sources import FunctionFieldSource, Source, TypeSource
 from guards.values import constants_equal
 
@@ -228,7 +228,7 @@ def from_data(data: dict[str, Plain], around: Surroundings, holds: Callable[[Any
 def _entry(
     data: dict[str, Plain], objects: FoundObjects, around: Surroundings, holds: Callable[[Any], bool]
 ) -> Any:
-    if any(state != list(read_global_state()) for state in data["states"]):
+    if not all(GlobalState(*state).fits(read_global_state()) for state in data["states"]):
         raise Misfit  # most misfits are here, before anything is looked for
     objects.find_all()
     program, guards = _program_of(data, objects, around.frame.code)
@@ -303,7 +303,10 @@ def _code(data: dict[str, Plain], objects: FoundObjects, program: Any, around: S
 def _graph_of(data: dict[str, Plain], objects: FoundObjects, around: Surroundings) -> tuple[Any, Any]:
     conversions = [(place, objects[number]) for place, number in data["conversions"]]
     places = functools.partial(places_of, data["places"])
-    return around.graph(data["graph"], conversions, data["writes"], data["draws in vain"], places)
+    graph, failure = around.graph(data["graph"], conversions, data["writes"], data["draws in vain"], places)
+    if any(GlobalState(*state).grad_mode == ANY_MODE for state in data["states"]):
+        failure.leave_grad_mode()
+    return graph, failure
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {"left": _left, "recipe": _recipe, "code": _code}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from guards.encoder import Encoder
 from guards.guard import Guard, Stage
 from guards.namespace import FrameNamespace
-from guards.properties.global_state import GlobalState, read_global_state
+from guards.properties.global_state import ANY_MODE, GlobalState, read_global_state
 from guards.properties.state_text import fields_text, state_text
 from guards.sources import GlobalStateSource
 
@@ -35,8 +35,12 @@ class GlobalStateGuard(Guard):
             state = state._replace(function_modes=function_modes)
         return cls((GlobalStateSource(),), state)
 
+    def in_any_grad_mode(self) -> GlobalStateGuard:
+        """The guard of a frame that does the same in each of them."""
+        return GlobalStateGuard(self.sources, self.payload._replace(grad_mode=ANY_MODE))
+
     def holds_in(self, frame: FrameNamespace) -> bool:
-        return read_global_state() == self.payload
+        return self.payload.fits(read_global_state())
 
     def encode(self, encoder: Encoder) -> None:
         encoder.emit("CHECK_GLOBAL_STATE", operands=list(self.payload))
@@ -47,5 +51,5 @@ class GlobalStateGuard(Guard):
 
     def failure(self, frame: FrameNamespace) -> tuple[str, str]:
         old, new = self.payload, read_global_state()
-        changed = [name for name, a, b in zip(old._fields, old, new) if a != b]
+        changed = old.differences(new)
         return fields_text(old, changed), fields_text(new, changed)

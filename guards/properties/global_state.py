@@ -15,6 +15,10 @@ import torch
 
 from guards.properties.tensor_methods import methods_are_replaced
 
+#: `grad_mode` of what fits each of them
+ANY_MODE = -1
+ANY_GRAD_MODE = ("grad_mode", ANY_MODE)
+
 
 class GlobalState(NamedTuple):
     """include_keys and exclude_keys are the thread's dispatch key sets. They change with autocast, inference
@@ -38,6 +42,14 @@ class GlobalState(NamedTuple):
     autocast_cpu_dtype: int
     autocast_cache: int
     methods_replaced: int
+
+    def differences(self, now: GlobalState) -> list[str]:
+        """The fields that do not fit the state `now`."""
+        fields = zip(self._fields, self, now)
+        return [name for name, wanted, found in fields if wanted != found and (name, wanted) != ANY_GRAD_MODE]
+
+    def fits(self, now: GlobalState) -> bool:
+        return not self.differences(now)
 
 
 def read_global_state() -> GlobalState:

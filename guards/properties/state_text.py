@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 
-from guards.properties.global_state import DTYPE_CODES, GlobalState
+from guards.properties.global_state import ANY_GRAD_MODE, DTYPE_CODES, GlobalState
 from guards.properties.tensor import keys_text
 
 _DTYPES = {code: str(dtype).removeprefix("torch.") for dtype, code in DTYPE_CODES.items()}
@@ -79,4 +79,5 @@ def state_text(state: GlobalState) -> str:
 
 
 def fields_text(state: GlobalState, names: list[str]) -> str:
-    return ", ".join(TEXTS[name](getattr(state, name)) for name in names)
+    shown = [name for name in names if (name, getattr(state, name)) != ANY_GRAD_MODE]
+    return ", ".join(TEXTS[name](getattr(state, name)) for name in shown)

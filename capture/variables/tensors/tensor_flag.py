@@ -40,6 +40,7 @@ def _set_flag(self: TensorVariable, tx: Interpreter, flag: Variable) -> bool:
     transformed = torch._C._functorch.peek_interpreter_stack() is not None  # there it is an error
     if transformed or not flag.is_constant() or type(flag.as_constant()) is not bool:
         return False
+    tx.output.modes.grad_mode_counts = True
     if self.get_attr(tx, "requires_grad").is_exactly(flag.as_constant()):
         return True  # a guard checks the flag of an input
     if _is_made(self) and flag.as_constant() and may_differentiate(tx.output):

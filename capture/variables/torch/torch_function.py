@@ -101,6 +101,7 @@ def _constant(
         except NotConstant:
             raise GraphBreak("builtin", name=self.name(), value=argument) from None
 
+    tx.output.modes.grad_mode_counts |= self.function is torch.is_grad_enabled
     reader = function_kinds.STATE_READERS.get(self.function)
     if reader is not None:
         tx.output.guarding.state(*reader)

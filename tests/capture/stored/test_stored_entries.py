@@ -75,6 +75,30 @@ def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     assert str(results[0][0]) == str(results[1][0])
 
 
+BRANCH = "def f(x): return x.sin() if torch.is_grad_enabled() else x.cos()"
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("text", [GRAPH, BRANCH])
+@pytest.mark.parametrize("x", [X, torch.ones(3, requires_grad=True)])
+def test_the_other_grad_mode(text: str, x: torch.Tensor, first: bool) -> None:
+    for mode in (first, not first, first, not first):
+        with torch.set_grad_enabled(mode):
+            function = made(text)
+            value, loaded, translated = counted(function, x)
+            assert loaded + translated == 1
+        for again in (mode, not mode):
+            with torch.set_grad_enabled(again), capture.enable():
+                value, expected = function(x), eager(text, x)
+            torch.testing.assert_close(value, expected)
+            assert value.requires_grad == expected.requires_grad == (again and x.requires_grad)
+
+
+def eager(text: str, x: torch.Tensor) -> Any:
+    with capture.disable():
+        return made(text, "eager")(x)
+
+
 BODIES = {
     "vmap": "torch.vmap(lambda row: (row * 2).sum(), in_dims=1, chunk_size=2)(x)",
     "grad of each row": "torch.vmap(torch.func.grad(lambda row: row.sin().sum()))(x)",
