@@ -16,6 +16,7 @@ from typing import Any
 from guards import sources as s
 from guards.assembler import ProgramAssembler
 from guards.namespace import localsplus_names
+from guards.values import ObjectRef
 
 SHAPE_FIELDS = ("size", "stride", "storage_offset")  # by number in LOAD_SHAPE
 
@@ -53,6 +54,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.ShapeSource: ("LOAD_SHAPE", lambda e, x: [SHAPE_FIELDS.index(x.what), x.dim]),
     s.LengthSource: ("LOAD_LENGTH", lambda e, x: []),
     s.FloatSource: ("LOAD_FLOAT", lambda e, x: []),
+    s.NumpyIntSource: ("LOAD_NUMPY_INT", lambda e, x: [ObjectRef(x.number_type)]),
     s.WeakrefSource: ("LOAD_WEAKREF", lambda e, x: []),
 }
 

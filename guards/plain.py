@@ -46,7 +46,8 @@ SOURCES: dict[str, type[s.Source]] = {
         s.DictValueSource, s.FloatSource, s.FreeCellSource, s.FunctionFieldSource, s.FunctionModeSource,
         s.FunctionSource, s.GlobalSource, s.GlobalStateSource, s.GlobalsSource, s.GradSource, s.ItemSource,
         s.IteratorPartSource, s.LengthSource, s.LocalSource, s.MethodFieldSource, s.ModuleAttrSource,
-        s.MroItemSource, s.ShapeSource, s.StateSource, s.TypeAttrSource, s.TypeSource, s.WeakrefSource,
+        s.MroItemSource, s.NumpyIntSource, s.ShapeSource, s.StateSource, s.TypeAttrSource, s.TypeSource,
+        s.WeakrefSource,
     )
 }  # fmt: skip
 

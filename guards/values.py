@@ -32,6 +32,11 @@ NUMPY_NUMBERS = frozenset(
     if issubclass(kind, (np.number, np.bool_)) and kind().itemsize <= 8 and kind is not np.timedelta64
 )
 
+#: NumPy's whole numbers that are ints of 64 bits, by the names of their types
+NUMPY_INTS: dict[str, type[np.integer[Any]]] = {
+    kind.__name__: kind for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)
+}
+
 _SINGLETONS = frozenset(
     (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
 )

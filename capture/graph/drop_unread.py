@@ -14,12 +14,17 @@ from typing import Any
 import torch
 import torch.fx
 
+#: in the `meta` of a node: it computes a whole number of NumPy from such, with no other effect
+IS_WHOLE = "is_whole"
+
 
 def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> None:
-    """Drops parts of results, and items of tensors at fixed places, that no node reads."""
+    """Drops what no node reads: parts of results, items of tensors at fixed places, and NumPy's whole numbers
+    that were read as symbols.
+    """
     for node in reversed(graph.nodes):
-        unread = not node.users and node not in outputs
-        if node.target is operator.getitem and unread and len(node.all_input_nodes) == 1:
+        is_item = node.target is operator.getitem and len(node.all_input_nodes) == 1
+        if (is_item or IS_WHOLE in node.meta) and not node.users and node not in outputs:
             graph.erase_node(node)
 
 

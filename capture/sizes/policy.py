@@ -37,6 +37,7 @@ from guards.sources import (
     ItemSource,
     LengthSource,
     LocalSource,
+    NumpyIntSource,
     Source,
 )
 
@@ -328,7 +329,7 @@ class SizePolicy:
 
     def _is_unknown(self, source: Source) -> bool:
         """Whether it is an open argument of a resume function, or an item of one."""
-        while isinstance(source, ItemSource):
+        while isinstance(source, (ItemSource, NumpyIntSource)):
             source = source.parent
         return isinstance(source, LocalSource) and source.name in self.open_locals
 

@@ -48,8 +48,8 @@ from codegen.fake.shapes.spec import Spec
 __all__ = ["FakeMode", "FakeTensor", "fake_mode"]
 
 aten = torch.ops.aten
-#: Layers of torch that a meta kernel runs below: views, versions and gradients need no tracking there, and for
-#: fake tensors both would import `torch.distributed.tensor` and sympy (0.5 to 1 s of a process).
+#: Layers of torch that a meta kernel runs below: views, versions and gradients need no tracking there, and
+#: for fake tensors both would import `torch.distributed.tensor` and sympy (0.5 to 1 s of a process).
 UNTRACKED = torch._C.DispatchKey.ADInplaceOrView, torch._C.DispatchKey.AutogradFunctionality
 
 

@@ -37,6 +37,7 @@ from guards.sources.items import (
     ItemSource,
     IteratorPartSource,
     LengthSource,
+    NumpyIntSource,
     ShapeSource,
     WeakrefSource,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "MethodFieldSource",
     "ModuleAttrSource",
     "MroItemSource",
+    "NumpyIntSource",
     "ShapeSource",
     "Source",
     "StateSource",

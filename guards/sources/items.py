@@ -21,7 +21,7 @@ from capture_records import dataclass
 from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr, stored_length
 from guards.properties.iterator_state import part_of
 from guards.sources.base import DerivedSource
-from guards.values import ObjectRef, is_constant
+from guards.values import NUMPY_INTS, ObjectRef, is_constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +224,28 @@ class FloatSource(DerivedSource):
         if not isinstance_raw(owner, float) or math.isnan(owner):
             raise Unresolved(f"not a float that compares: {type(owner).__name__}")
         return float.__float__(owner)
+
+
+@dataclass(frozen=True, eq=False)
+class NumpyIntSource(DerivedSource):
+    """A whole number of NumPy as an int. `kind` is the name of its type, one of `NUMPY_INTS`."""
+
+    kind: str
+    is_int: ClassVar[bool] = True
+
+    @property
+    def text(self) -> str:
+        return f"int({self.parent.text})"
+
+    @property
+    def number_type(self) -> type:
+        return NUMPY_INTS[self.kind]
+
+    def read(self, owner: Any) -> Any:
+        kind = type(owner)
+        if kind is not self.number_type:
+            raise Unresolved(f"not a {self.kind}: {kind.__name__}")
+        return int(owner)
 
 
 @dataclass(frozen=True, eq=False)

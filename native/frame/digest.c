@@ -71,6 +71,25 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
+/* Whole numbers of NumPy, among others: none of the program's code runs. */
+static int is_built_in_index(PyTypeObject *type)
+{
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_as_number != NULL
+           && type->tp_as_number->nb_index != NULL;
+}
+
+static void add_index(Digest *digest, PyObject *value)
+{
+    int overflow;
+    PyObject *index = PyNumber_Index(value);
+    if (index == NULL) { /* an array of several numbers has none */
+        PyErr_Clear();
+        return;
+    }
+    add(digest, (uint64_t)PyLong_AsLongLongAndOverflow(index, &overflow));
+    Py_DECREF(index);
+}
+
 /* What has no items. */
 static void add_single(Digest *digest, PyObject *value)
 {
@@ -85,6 +104,8 @@ static void add_single(Digest *digest, PyObject *value)
         add(digest, bits_of(PyFloat_AS_DOUBLE(value)));
     } else if (tensor_check_exact(value)) {
         add_tensor(digest, value);
+    } else if (is_built_in_index(Py_TYPE(value))) {
+        add_index(digest, value);
     }
 }
 

@@ -52,6 +52,7 @@
     X(LOAD_INT, "Ds", "") /* an exact int of 64 bits */                                                      \
     X(LOAD_LENGTH, "Ds", "") /* of a built-in container */                                                   \
     X(LOAD_FLOAT, "Ds", "") /* the bits of a float, no nan */                                               \
+    X(LOAD_NUMPY_INT, "Ds", "a") /* the type of the number */                                               \
     /* checks */                                                                                             \
     X(CHECK_TYPE, "-s", "a")                                                                                 \
     X(CHECK_ID, "-s", "a")                                                                                   \

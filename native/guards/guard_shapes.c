@@ -245,6 +245,22 @@ int guard_load_float(PyObject *object, int64_t *bits)
     return !isnan(word.f);
 }
 
+/* The value of a whole number of NumPy. Its exact type is built in, so no code of the program runs. */
+int guard_load_numpy_int(PyObject *object, int64_t type, int64_t *value)
+{
+    if ((int64_t)(uintptr_t)Py_TYPE(object) != type) {
+        return 0;
+    }
+    PyObject *index = PyNumber_Index(object);
+    *value = index == NULL ? -1 : PyLong_AsLongLong(index);
+    Py_XDECREF(index);
+    if (*value == -1 && PyErr_Occurred()) {
+        PyErr_Clear(); /* no memory: no entry fits */
+        return 0;
+    }
+    return 1;
+}
+
 int guard_check_shape(const int64_t *ints, const int64_t *operands)
 {
     Word stack[SHAPE_DEPTH];

@@ -95,6 +95,10 @@ class Variable:
         """What a function written in C gets for it: the literal for an instance of a literal's subclass."""
         return self
 
+    def as_int(self) -> Variable | None:
+        """A whole number of NumPy as an int that is a symbol. None for all else."""
+        return None
+
     def argument_value(self) -> Any:
         """The plain value that we pass to a function without side effects. Raises NotConstant."""
         return self.as_constant()

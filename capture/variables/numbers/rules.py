@@ -46,6 +46,8 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
             return args[0].call_method(tx, methods[0], list(args[1:]), kwargs)
         if len(args) == 1 and isinstance(args[0], NumpyVariable) and args[0].is_unknown_number():
             return args[0].tensor.call_method(tx, methods[0], [], {})
+        whole = args[0].as_int() if len(args) == 1 else None
+        args = args if whole is None else (whole,)
         text = getattr(args[0], "base_value", None) if args else None
         if isinstance(text, Variable) and text.python_type() in (str, bytes):
             args = (text, *args[1:])

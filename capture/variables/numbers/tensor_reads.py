@@ -21,6 +21,7 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import constant_tensors, late_values
 from capture.variables.numbers.arithmetic import compute
+from capture.variables.tensors.numpy_whole import as_index
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from codegen.fake.kernel_warnings import conversion_of_gradients
 
@@ -105,8 +106,10 @@ def _truth(tx: Interpreter, tensor: TensorVariable) -> Variable | None:
 
 
 def indices(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
-    """The key of `tensor[key]`, with the numbers that torch reads from 0-d integer tensors in it."""
-    if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
+    """The key of `tensor[key]`, with the numbers that torch reads from 0-d integer tensors in it, and from
+    numbers of NumPy.
+    """
+    if tensor.cls is not torch.Tensor:
         return key
     key = realize(key)
     if type(key) is TupleVariable:
@@ -119,7 +122,9 @@ def indices(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
 
 
 def _as_index(tx: Interpreter, value: Variable) -> Variable:
-    if not isinstance(value, TensorVariable) or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
+    if not isinstance(value, TensorVariable):
+        return as_index(value)
+    if not tx.output.unbacked.allowed.scalars or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
         return value
     number = read(tx, "item", value, [])
     return value if number is None else number

@@ -20,7 +20,7 @@ from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.wrap import wrap_class
-from capture.variables.tensors import numpy_operations, numpy_parts
+from capture.variables.tensors import numpy_operations, numpy_parts, numpy_whole
 from guards.kinds.constants import ConstantGuard
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ NEEDS_VALUES = frozenset(
     ("item", "tolist", "tobytes", "__bool__", "__int__", "__float__", "__index__", "__complex__")
     + ("__contains__", "__str__", "__repr__", "__format__")
 )
+#: they give the int that a whole number is
+READ_AS_INTS = frozenset(("item", "tolist", "__int__", "__index__"))
 #: they give Python's numbers, which are those that the method of a tensor gives
 READ_AS_BY_TENSORS = frozenset(("item", "tolist"))
 CONSTANT_ATTRIBUTES = ("shape", "ndim", "size", "itemsize", "nbytes", "strides")
@@ -56,6 +58,8 @@ class NumpyVariable(Variable):
         #: For a number computed from arguments that are numbers: its present value, and those arguments.
         self.present: np.generic | None = None
         self.origins: dict[Source, np.generic] = {}
+        #: What `as_int` computes it from, if that is known.
+        self.computed: tuple[Interpreter, str, list[Variable]] | None = None
         self.output: Output | None = None
 
     def python_type(self) -> type:
@@ -81,6 +85,9 @@ class NumpyVariable(Variable):
             self.output.guards.add(ConstantGuard.of(source, value))
         return self.present
 
+    def as_int(self) -> Variable | None:
+        return numpy_whole.as_int(self)
+
     def is_unknown_number(self) -> bool:
         return self.present is None and self.example.shape == ()
 
@@ -91,7 +98,8 @@ class NumpyVariable(Variable):
         """The plain number, if torch takes its type for Python's. (np.float32 is not: it keeps its dtype.)"""
         if type(self.present) not in (np.int64, np.bool_):
             raise GraphBreak("not_a_graph_argument", value=self)
-        return self.as_constant().item()
+        number = self.as_int()
+        return self.as_constant().item() if number is None else number.as_proxy()
 
     def as_proxy_for(self, target: Any) -> Any:
         """`np.float64` is a float for all functions but those that give a tensor its dtype."""
@@ -143,6 +151,10 @@ class NumpyVariable(Variable):
     def call_method(
         self, tx: Interpreter, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        if name in READ_AS_INTS and not args and not kwargs:
+            number = self.as_int()
+            if number is not None:
+                return number
         if name in NEEDS_VALUES and self.present is not None:
             return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
         if name in READ_AS_BY_TENSORS:

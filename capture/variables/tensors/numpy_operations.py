@@ -17,13 +17,14 @@ import numpy as np
 import torch
 
 from capture.graph import numpy_functions
+from capture.graph.drop_unread import IS_WHOLE
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import NumpySymbol, SymbolicVariable
-from capture.variables.tensors import numpy_agreement, numpy_array
+from capture.variables.tensors import numpy_agreement, numpy_array, numpy_whole
 from capture.variables.tensors.tensor import TensorVariable
 from guards.values import NUMPY_NUMBERS
 
@@ -84,6 +85,9 @@ def operation(
     made = as_arrays(tx, name, result, example, operands)
     if isinstance(example, np.generic) and isinstance(made, numpy_array.NumpyVariable):
         _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
+        made.computed = None if kwargs else numpy_whole.computed(tx, kind, name, args)
+        if made.computed is not None:
+            made.tensor.node.meta[IS_WHOLE] = True
     return made
 
 
