@@ -71,10 +71,10 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* Whole numbers of NumPy, among others: none of the program's code runs. */
+/* Whole numbers of NumPy, among others: none of the program's code runs. Bools are no numbers here. */
 static int is_built_in_index(PyTypeObject *type)
 {
-    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_as_number != NULL
+    return type != &PyBool_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_as_number != NULL
            && type->tp_as_number->nb_index != NULL;
 }
 

@@ -6,6 +6,7 @@ import sys
 import time
 
 import _capture
+import numpy as np
 import pytest
 import torch
 
@@ -51,6 +52,8 @@ ALIKE = [
     (({"a": 1, 2: 2},), ({"a": 1, 2: 3},)),
     (([0] * 16 + [1],), ([0] * 16 + [2],)),
     ((2**70,), (2**70,)),
+    ((True,), (False,)),
+    ((np.int64(2), np.float32(2)), (np.int64(2), np.float32(3))),
     ((LAYER, ONES), (LAYER, ONES)),
     ((ONES, LAYER), (ONES, OTHER_LAYER)),
     ((ONES, [[1]]), (ONES, [[2]])),
@@ -63,6 +66,9 @@ UNLIKE = [
     ((0.5,), (0.25,)),
     ((0.0,), (-0.0,)),
     ((2,), (2.0,)),
+    ((np.int64(2),), (np.int64(3),)),
+    ((np.int64(2),), (np.int32(2),)),
+    (([np.uint8(2)],), ([np.uint8(3)],)),
     (([ONES],), ([torch.ones(3)],)),
     (([1],), ([1, 1],)),
     (([0] * 17,), ([0] * 18,)),
