@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.fx.graph import CodeGen, PythonCode, _is_from_torch
+from torch.fx.graph import PythonCode, _is_from_torch
 from torch.fx.node import _get_qualified_name
 
-from codegen.kernel.fx_graph import Graph
+from codegen.kernel.fx_graph import Graph, TextOfGraph
 
 LEFT_ALONE = ("torch.Tensor.", "torch.ops.")
 
@@ -29,7 +29,7 @@ def new_graph() -> torch.fx.Graph:
     return graph
 
 
-class CallsItsTargets(CodeGen):
+class CallsItsTargets(TextOfGraph):
     def _gen_python_code(self, nodes: Any, *args: Any, **kwargs: Any) -> PythonCode:
         code = super()._gen_python_code(nodes, *args, **kwargs)
         code.globals["torch"] = Names(torch, [node.target for node in nodes if node.op == "call_function"])

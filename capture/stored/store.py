@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 KIND = "entry"
-SCHEMA = 4
+SCHEMA = 5
 MOST = 8  # entries in one file; the oldest goes first
 #: settings that change no translation
 NEUTRAL = frozenset(

@@ -11,10 +11,19 @@ take a name apart; most names are those of nodes in an earlier graph.
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import torch.fx
-from torch.fx.graph import _illegal_char_regex, _illegal_names, _name_regex, _Namespace, _snake_case
+from torch.fx.graph import (
+    CodeGen,
+    PythonCode,
+    _illegal_char_regex,
+    _illegal_names,
+    _name_regex,
+    _Namespace,
+    _snake_case,
+)
 
 _snake_cases = functools.lru_cache(maxsize=4096)(_snake_case)
 
@@ -49,12 +58,47 @@ class Names(_Namespace):
         return name
 
 
+class InParentheses(float):
+    """A number as the base of a power in a text: torch.fx writes `-2.0 ** x`, which is `-(2.0 ** x)`."""
+
+    def __new__(cls, number: float) -> InParentheses:
+        made = super().__new__(cls)
+        made.number = number
+        return made
+
+    number: float
+
+    def __repr__(self) -> str:
+        return f"({self.number!r})"
+
+
+class TextOfGraph(CodeGen):
+    """The text that torch.fx writes, with parentheses where it forgets them."""
+
+    def _gen_python_code(self, nodes: Any, *args: Any, **kwargs: Any) -> PythonCode:
+        powers = [(node, node.args) for node in nodes if _has_negative_base(node)]
+        for node, (base, *rest) in powers:
+            node.args = (InParentheses(base), *rest)
+        try:
+            return super()._gen_python_code(nodes, *args, **kwargs)
+        finally:
+            for node, given in powers:
+                node.args = given
+
+
+def _has_negative_base(node: torch.fx.Node) -> bool:
+    if node.target is not operator.pow or node.op != "call_function":
+        return False
+    return type(node.args[0]) in (int, float) and repr(node.args[0]).startswith("-")
+
+
 class Graph(torch.fx.Graph):
     """A graph as in torch.fx."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._graph_namespace = Names()
+        self._codegen = TextOfGraph()
 
     def _target_to_str(self, target: Any) -> str:
         if callable(target):

@@ -210,9 +210,25 @@ def _holds(comparison: Any, variable: Variable, bound: float) -> bool:
 def _power_is_defined(base: Variable, exponent: Variable) -> bool:
     if _is_int(base) and _is_int(exponent) and _holds(operator.ge, exponent, 0):
         return True
+    if is_symbolic(exponent) and not is_symbolic(base):
+        return _is_int(exponent) and _whole_power_is_finite(base.as_constant(), exponent)
     small = not is_symbolic(exponent) and abs(exponent.as_constant()) <= 16
     # else Python raises OverflowError, and native code gives infinity
     return small and _holds(operator.gt, base, 1e-19) and _holds(operator.lt, base, 1e19)
+
+
+def _whole_power_is_finite(base: float, exponent: Variable) -> bool:
+    """Whether a float to a power that changes (the decay of an average, `0.9**step`) is a finite number."""
+    if base == 0 or not math.isfinite(base):
+        return False
+    bits = math.log2(abs(base))  # of the result, for each time the base is in it
+    if bits > 0:
+        return _holds(operator.le, exponent, int(LARGEST_POWER / bits))
+    return bits == 0 or _holds(operator.ge, exponent, int(LARGEST_POWER / bits))
+
+
+#: the power of two below which no float overflows, with room for what the logarithm is rounded by
+LARGEST_POWER = 1000
 
 
 def _is_int(variable: Variable) -> bool:

@@ -1,0 +1,95 @@
+"""Floats to powers that change from call to call: one capture serves all exponents."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import capture
+from capture.report.counters import counters
+
+POWERS = {
+    "decay": lambda x, n: x * (1 - 0.999**n),
+    "math.pow": lambda x, n: x * math.pow(0.5, n),
+    "negative base": lambda x, n: (x + (-0.5) ** n, (-0.5) ** n),
+    "one": lambda x, n: x * 1.0**n,
+    "growth": lambda x, n: (x * 1.5**n, 1.5**n),
+    "of NumPy": lambda x, n: x * np.float64(0.9) ** n,
+    "of an int": lambda x, n: x * math.pow(3, n),
+    "compared": lambda x, n: x + 1 if 0.9**n < 0.5 else x - 1,
+}
+
+
+def check(function: Any, fast: Any, n: int) -> None:
+    x = torch.tensor([1.0, -2.0, 3.5])
+    try:
+        expected = function(x, n)
+    except (OverflowError, ZeroDivisionError) as error:
+        with pytest.raises(type(error)) as found:
+            fast(x, n)
+        assert str(found.value) == str(error)
+        return
+    torch.testing.assert_close(fast(x, n), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("name", POWERS)
+def test_exponents(name: str, backend: str) -> None:
+    function = POWERS[name]
+    capture.reset()
+    fast = capture.compile(function, backend=backend)
+    for n in (2, 3, 7, 1, 0, 40, 4):
+        check(function, fast, n)
+    assert sum(counters["recompiles"].values()) == 1 + (name == "compared")
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("base", [-2.0, -2, -0.0, -0.5, 2.0, -math.inf, -(2**40)])
+def test_powers_of_negative_numbers_in_the_text_of_a_graph(base: float, backend: str) -> None:
+    """torch.fx itself writes `-2.0 ** x`."""
+
+    def function(x: Any) -> Any:
+        return base**x, base ** x.long(), (base**x).sum() * base
+
+    x = torch.tensor([2.0, 4.0, 3.0, 0.0])
+    capture.reset()
+    for found, expected in zip(capture.compile(function, backend=backend)(x), function(x)):
+        torch.testing.assert_close(found, expected, equal_nan=True)
+        assert found.dtype == expected.dtype and torch.equal(found.signbit(), expected.signbit())
+
+
+@pytest.mark.parametrize("base", [0.5, 0.999, 1.0, -1.0, 1.5, -3.0, 1e300, 1e-300, 0.0, math.inf, 5e-324])
+def test_what_is_too_large_raises_as_python_does(base: float) -> None:
+    def function(x: Any, n: int) -> Any:
+        return x * 1.0, base**n
+
+    capture.reset()
+    fast = capture.compile(function)
+    with capture.config.patch(recompile_limit=50):
+        for n in (1, 2, 3, -2, -3, 1000, 1074, 1075, 2000, -1000, -1025, 10**6, -(10**6)):
+            check(function, fast, n)
+
+
+def test_a_counter_of_an_average() -> None:
+    class Average:
+        def __init__(self) -> None:
+            self.value, self.updates = torch.zeros(3), 0
+
+        def update(self, x: Any) -> None:
+            self.updates += 1
+            decay = 0.99 * (1 - math.exp(-self.updates / 10)) + 0.5**self.updates / 100
+            self.value = self.value * decay + x * (1 - decay)
+
+    capture.reset()
+    eager, fast = Average(), Average()
+    update = capture.compile(Average.update)
+    for _ in range(20):
+        x = torch.randn(3)
+        eager.update(x)
+        update(fast, x)
+        torch.testing.assert_close(fast.value, eager.value)
+    assert fast.updates == 20 and sum(counters["recompiles"].values()) <= 1
