@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.containers.sequence import TupleVariable
@@ -21,12 +22,12 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers import constant_tensors, late_values
 from capture.variables.numbers.arithmetic import compute
-from capture.variables.tensors.numpy_whole import as_index
+from capture.variables.tensors.numpy_whole import as_index, is_bool
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from codegen.fake.kernel_warnings import conversion_of_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from capture.variables.core.protocols import Interpreter
     from capture.variables.tensors.tensor import TensorVariable
@@ -112,6 +113,8 @@ def indices(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
     if tensor.cls is not torch.Tensor:
         return key
     key = realize(key)
+    if any(map(is_bool, map(realize, _parts_of(key)))):
+        raise GraphBreak("not_a_graph_argument", value=key)  # torch refuses it in most places
     if type(key) is TupleVariable:
         items = [indices(tx, tensor, item) for item in key.items]
         return key if items == key.items else TupleVariable(items)
@@ -119,6 +122,12 @@ def indices(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
         bounds = [indices(tx, tensor, bound) for bound in key.parts]
         return key if bounds == key.parts else SliceVariable(bounds)
     return _as_index(tx, key)
+
+
+def _parts_of(key: Variable) -> Sequence[Variable]:
+    if isinstance(key, SliceVariable):
+        return key.parts
+    return key.items if type(key) is TupleVariable else ()
 
 
 def _as_index(tx: Interpreter, value: Variable) -> Variable:

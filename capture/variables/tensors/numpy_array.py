@@ -95,8 +95,11 @@ class NumpyVariable(Variable):
         return False  # until someone asks for the value
 
     def as_proxy(self) -> Any:
-        """The plain number, if torch takes its type for Python's. (np.float32 is not: it keeps its dtype.)"""
-        if type(self.present) not in (np.int64, np.bool_):
+        """The plain number, if torch takes its type for Python's.
+
+        Others keep their dtype (np.float32), or are floats to some functions and flags to others (np.bool_).
+        """
+        if type(self.present) is not np.int64:
             raise GraphBreak("not_a_graph_argument", value=self)
         number = self.as_int()
         return self.as_constant().item() if number is None else number.as_proxy()

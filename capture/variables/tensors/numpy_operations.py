@@ -23,6 +23,7 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.numbers.symbolic import NumpySymbol, SymbolicVariable
 from capture.variables.tensors import numpy_agreement, numpy_array, numpy_whole
 from capture.variables.tensors.tensor import TensorVariable
@@ -73,6 +74,7 @@ def operation(
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
     _check_complex(name, args, operands)
+    _check_order(name, args, operands)
     if name == "dot" and not all(isinstance(a, numpy_array.NumpyVariable) and a.example.ndim for a in args):
         raise numpy_agreement.differs(name)
     example = _run_numpy(tx, kind, name, args, kwargs)
@@ -113,6 +115,22 @@ def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[Numpy
     with np.errstate(over="ignore"):
         if "pow" in name or not all(np.isfinite(kind.type(value)) for value in floats for kind in kinds):
             raise numpy_agreement.differs(name)
+
+
+ORDER = frozenset(("lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal"))
+
+
+def _check_order(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:
+    """Breaks where the graph would compare with an int that the other operand's dtype does not hold."""
+    if name not in ORDER:
+        return
+    numbers = [v.value for v in args if isinstance(v, ConstantVariable) and type(v.value) is int]
+    kinds = {v.example.dtype for v in operands}
+    limits = [np.iinfo(kind) for kind in kinds if kind.kind in "iu"]
+    is_held = all(limit.min <= number <= limit.max for limit in limits for number in numbers)
+    has_bools = any(kind.kind == "b" for kind in kinds)
+    if not is_held or (has_bools and (numbers or len(kinds) > 1)):
+        raise numpy_agreement.differs(name)
 
 
 def _as_array(number: NumpySymbol) -> Variable:
@@ -220,6 +238,8 @@ def _in_graph(tx: Interpreter, value: Variable) -> Variable:
 
 def _constant(value: Variable) -> Any:
     """The value of a literal or of a class of NumPy numbers. NotImplemented for any other variable."""
+    if isinstance(value, OpaqueVariable):  # a number of a kind that graphs do not have, which nothing guards
+        raise value.breaks()
     try:
         return value.real_value()
     except NotConstant:

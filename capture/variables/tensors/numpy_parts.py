@@ -18,7 +18,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import SymbolicVariable, is_symbolic
-from capture.variables.tensors.numpy_whole import as_index
+from capture.variables.tensors.numpy_whole import as_index, is_bool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def part(tx: Interpreter, array: NumpyVariable, key: Variable) -> tuple[NumpyVar
     no places of the array now: NumPy says what it thinks of them.
     """
     key = realize(key)
-    entries = [_whole(v) for v in (key.items if isinstance(key, TupleVariable) else [key])]
+    entries = [_whole(tx, v) for v in (key.items if isinstance(key, TupleVariable) else [key])]
     key = TupleVariable(entries) if isinstance(key, TupleVariable) else entries[0]
     axes = _axes(array, entries)
     if axes is None:
@@ -56,13 +56,13 @@ def part(tx: Interpreter, array: NumpyVariable, key: Variable) -> tuple[NumpyVar
     return array, TupleVariable(left) if isinstance(key, TupleVariable) else left[0]
 
 
-def _whole(entry: Variable) -> Variable:
-    """The entry with ints in the place of NumPy's whole numbers that are known to change."""
+def _whole(tx: Interpreter, entry: Variable) -> Variable:
+    """The entry with ints in the place of NumPy's whole numbers, and bools: they decide about the layout."""
     entry = realize(entry)
     if isinstance(entry, SliceVariable):
-        bounds = [_whole(bound) for bound in entry.parts]
+        bounds = [as_index(realize(bound)) for bound in entry.parts]
         return entry if bounds == entry.parts else SliceVariable(bounds)
-    return as_index(entry)
+    return ConstantVariable(entry.truth(tx)) if is_bool(entry) else as_index(entry)
 
 
 def is_whole(key: Variable) -> bool:

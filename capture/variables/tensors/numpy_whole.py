@@ -62,6 +62,12 @@ def as_index(value: Variable) -> Variable:
     return value.as_int() or ConstantVariable(int(value.as_constant()))
 
 
+def is_bool(value: Variable) -> bool:
+    """Whether it is a bool of NumPy, which is a mask without dims as an index."""
+    example = getattr(value, "example", None) if value.of_numpy else None
+    return example is not None and example.dtype == np.bool_ and not example.shape
+
+
 def computed(
     tx: Interpreter, kind: str, name: str, operands: list[Variable]
 ) -> tuple[Interpreter, str, list[Variable]] | None:
