@@ -98,7 +98,7 @@ def branch_decided_by_a_number(x, n):
     return x - 1
 
 
-@case(graphs=1, ops=6, args=integer)
+@case(graphs=1, ops=5, args=integer)
 def number_as_size_and_index(x, n):
     return x.sum().expand(n), x[: int(n)], torch.zeros(n), [1, 2, 3, 4][n], range(n), x[n - 1]
 
