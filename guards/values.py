@@ -37,6 +37,12 @@ NUMPY_INTS: dict[str, type[np.integer[Any]]] = {
     kind.__name__: kind for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)
 }
 
+
+def numpy_int_kind(value: Any) -> str | None:
+    """The name in `NUMPY_INTS` of the value's exact type, or None. No code of the program runs."""
+    return next((name for name, kind in NUMPY_INTS.items() if type(value) is kind), None)
+
+
 _SINGLETONS = frozenset(
     (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
 )

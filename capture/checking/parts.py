@@ -15,6 +15,7 @@ import torch
 import torch.fx
 
 from capture.checking.runs import copied_inputs, same_random_state
+from codegen.kernel.fx_graph import Graph
 from codegen.kernel.graph_module import GraphModule
 
 CALLS = ("call_function", "call_method", "call_module")
@@ -92,7 +93,7 @@ class Cutter:
         inputs = self.boundary(start, entering)
         if inputs is None:
             return None
-        graph, copies = torch.fx.Graph(), {}
+        graph, copies = Graph(), {}
         for node in entering:
             copies[node] = graph.placeholder(node.name)
             copies[node].meta = dict(node.meta)

@@ -16,6 +16,7 @@ import torch
 import torch.fx
 
 from capture.checking.parts import CALLS, Part
+from codegen.kernel.fx_graph import Graph
 from codegen.kernel.graph_module import GraphModule
 
 TRIES = 60  # parts that are tried
@@ -50,7 +51,7 @@ def _holds(part: Part, is_wrong: Test) -> bool:
 
 def rebuilt(part: Part, results: tuple[torch.fx.Node, ...]) -> Part:
     """The part with only these results, and what they read."""
-    graph = torch.fx.Graph()
+    graph = Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     needed = needed_for(part.module.graph, results)
     inputs = []
@@ -122,7 +123,7 @@ def narrowed(value: Any, size: int, smaller: int) -> Any:
 
 def with_placeholders(part: Part) -> Part:
     """Tensors that the module holds become inputs."""
-    graph, copies, inputs = torch.fx.Graph(), {}, list(part.inputs)
+    graph, copies, inputs = Graph(), {}, list(part.inputs)
     nodes = list(part.module.graph.nodes)
     first = [node for node in nodes if node.op == "placeholder"]
     held = [node for node in nodes if node.op == "get_attr"]

@@ -26,7 +26,7 @@ import torch
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.supported import is_supported
 from guards.sources import AttrSource, DictItemSource, ItemSource, LocalSource, NumpyIntSource, Source
-from guards.values import NUMPY_INTS
+from guards.values import numpy_int_kind
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -54,9 +54,8 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
             policy.is_dynamic_int(value, source, _is_no_module)
         elif type(value) is float:
             policy.is_dynamic_float(value, source, _is_no_module)
-        elif NUMPY_INTS.get(type(value).__name__) is type(value):
-            whole = NumpyIntSource(source, type(value).__name__)
-            policy.is_dynamic_int(int(value), whole, _is_no_module)
+        elif (kind := numpy_int_kind(value)) is not None:
+            policy.is_dynamic_int(int(value), NumpyIntSource(source, kind), _is_no_module)
 
 
 def tell(history: SizeHistory, frame: Any) -> None:

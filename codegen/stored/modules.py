@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from codegen.kernel.fx_graph import Graph
 from codegen.kernel.graph_module import GraphModule
 from codegen.stored.names import Malformed, NotStored
 from codegen.stored.values import READERS, Reader, Writer, read_items
@@ -84,7 +85,7 @@ def node_data(node: fx.Node, writer: NodeWriter) -> list[Any]:
 def module_of(rows: Any) -> GraphModule:
     """The module with these nodes. Raises Malformed."""
     reader = NodeReader([])
-    graph = fx.Graph()
+    graph = Graph()
     if type(rows) is not list:
         raise Malformed("a graph that is no list of nodes")
     for row in rows:

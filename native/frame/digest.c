@@ -71,18 +71,20 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* Whole numbers of NumPy, among others: none of the program's code runs. Bools are no numbers here. */
+/* Whole numbers of NumPy, among others: none of the program's code runs. Bools are no numbers here, and
+ * arrays are none. */
 static int is_built_in_index(PyTypeObject *type)
 {
-    return type != &PyBool_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_as_number != NULL
-           && type->tp_as_number->nb_index != NULL;
+    const int has_length = type->tp_as_sequence != NULL && type->tp_as_sequence->sq_length != NULL;
+    return !has_length && type != &PyBool_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+           && type->tp_as_number != NULL && type->tp_as_number->nb_index != NULL;
 }
 
 static void add_index(Digest *digest, PyObject *value)
 {
     int overflow;
     PyObject *index = PyNumber_Index(value);
-    if (index == NULL) { /* an array of several numbers has none */
+    if (index == NULL) { /* no memory, or a number that is not whole */
         PyErr_Clear();
         return;
     }

@@ -33,8 +33,9 @@ WHOLE = ConstantVariable(Ellipsis)
 def part(tx: Interpreter, array: NumpyVariable, key: Variable) -> tuple[NumpyVariable, Variable]:
     """The view of the array at the symbols of the key, and the key below it; `WHOLE` if nothing is left.
 
-    Keys without symbols, and those with an array or a list in them, stay as they are. So do symbols that are
-    no places of the array now: NumPy says what it thinks of them.
+    Numbers of NumPy are ints or bools in it. Beside that, keys without symbols, and those with an array or a
+    list in them, stay as they are. So do symbols that are no places of the array now: NumPy says what it
+    thinks of them.
     """
     key = realize(key)
     entries = [_whole(tx, v) for v in (key.items if isinstance(key, TupleVariable) else [key])]

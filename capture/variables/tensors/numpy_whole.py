@@ -21,7 +21,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable, is_symbolic
 from guards.sources import NumpyIntSource
-from guards.values import NUMPY_INTS
+from guards.values import numpy_int_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ FEW = 2**62  # no int of 64 bits overflows below
 
 def as_int(number: NumpyVariable) -> Variable | None:
     """None for a number that is not known to change, and for one that is computed in other ways."""
-    kind = type(number.present).__name__
-    if number.output is None or type(number.present) is not NUMPY_INTS.get(kind):
+    kind = numpy_int_kind(number.present)
+    if number.output is None or number.present is None or kind is None:
         return None
     if number.source is not None:
         source = NumpyIntSource(number.source, kind)
@@ -56,8 +56,7 @@ def as_int(number: NumpyVariable) -> Variable | None:
 
 def as_index(value: Variable) -> Variable:
     """The int that a whole number of NumPy is as an index: a constant, as long as it has not changed."""
-    present = getattr(value, "present", None) if value.of_numpy else None
-    if type(present) is not NUMPY_INTS.get(type(present).__name__):
+    if not value.of_numpy or numpy_int_kind(getattr(value, "present", None)) is None:
         return value
     return value.as_int() or ConstantVariable(int(value.as_constant()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 import capture
 from capture.report.counters import counters
+from codegen.stored.modules import module_data, module_of
 
 POWERS = {
     "decay": lambda x, n: x * (1 - 0.999**n),
@@ -60,6 +62,14 @@ def test_powers_of_negative_numbers_in_the_text_of_a_graph(base: float, backend:
     for found, expected in zip(capture.compile(function, backend=backend)(x), function(x)):
         torch.testing.assert_close(found, expected, equal_nan=True)
         assert found.dtype == expected.dtype and torch.equal(found.signbit(), expected.signbit())
+
+
+def test_a_graph_from_the_store_has_the_parentheses() -> None:
+    graph = torch.fx.Graph()
+    graph.output(graph.call_function(operator.pow, (-2.0, graph.placeholder("x"))))
+    x = torch.tensor([2.0, 3.0])
+    found = module_of(module_data(torch.fx.GraphModule(torch.nn.Module(), graph)))
+    assert torch.equal(found(x), (-2.0) ** x)
 
 
 @pytest.mark.parametrize("base", [0.5, 0.999, 1.0, -1.0, 1.5, -3.0, 1e300, 1e-300, 0.0, math.inf, 5e-324])
