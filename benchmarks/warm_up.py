@@ -8,9 +8,9 @@ Out: seconds of the captures in a first process, by phase, and milliseconds for 
 The store is empty, and the run is pinned to one core, which should be free. An operation is a node of a
 captured graph; what it costs has its derivative, too. `joint` traces a graph with its gradients and cuts it
 in parts, `lower` ends with the schedule of loops, `llvm` has their texts and machine code. `rest` is what
-lies between: code for the frame, stores, launch plans, the judgement of whether a frame is worth it. Modules
-are imported inside of these phases: `imports` is what a process without captures takes to import the same
-ones.
+lies between: code for the frame, stores, launch plans, the judgement of whether a frame is worth it, and the
+compilation for symbolic sizes, which has no phases of its own. Modules are imported inside of these phases:
+`imports` is what a process without captures takes to import the same ones.
 """
 
 from __future__ import annotations
@@ -119,6 +119,9 @@ def main() -> None:
     options = parser.parse_args()
     table = Table("program", "captures", "operations", "all", "imports", *COLUMNS, "rest", "an operation")
     found = []
+    for part in options.names:
+        if not any(part in name for name in PROGRAMS):
+            parser.error(f"no program has {part!r} in its name; there are {', '.join(PROGRAMS)}")
     for name, program in PROGRAMS.items():
         if options.names and not any(part in name for part in options.names):
             continue
