@@ -41,13 +41,13 @@ from guards.values import ObjectRef
 SOURCES: dict[str, type[s.Source]] = {
     kind.__name__: kind
     for kind in (
-        s.AttrSource, s.BuiltinSource, s.CellContentsSource, s.CellSource, s.ClassNameSource,
-        s.ConstantSource, s.DequeItemSource, s.DictItemSource, s.DictKeySource, s.DictSource,
-        s.DictValueSource, s.FloatSource, s.FreeCellSource, s.FunctionFieldSource, s.FunctionModeSource,
-        s.FunctionSource, s.GlobalSource, s.GlobalStateSource, s.GlobalsSource, s.GradSource, s.ItemSource,
-        s.IteratorPartSource, s.LengthSource, s.LocalSource, s.MethodFieldSource, s.ModuleAttrSource,
-        s.MroItemSource, s.NumpyIntSource, s.ShapeSource, s.StateSource, s.TypeAttrSource, s.TypeSource,
-        s.WeakrefSource,
+        s.AttrSource, s.BuiltinSelfSource, s.BuiltinSource, s.CellContentsSource, s.CellSource,
+        s.ClassNameSource, s.ConstantSource, s.DequeItemSource, s.DictItemSource, s.DictKeySource,
+        s.DictSource, s.DictValueSource, s.FloatSource, s.FreeCellSource, s.FunctionFieldSource,
+        s.FunctionModeSource, s.FunctionSource, s.GlobalSource, s.GlobalStateSource, s.GlobalsSource,
+        s.GradSource, s.ItemSource, s.IteratorPartSource, s.LengthSource, s.LocalSource,
+        s.MethodFieldSource, s.ModuleAttrSource, s.MroItemSource, s.NumpyIntSource, s.ShapeSource,
+        s.StateSource, s.TypeAttrSource, s.TypeSource, s.WeakrefSource,
     )
 }  # fmt: skip
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from types import BuiltinMethodType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    ClassMethodDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from capture_records import dataclass
@@ -208,25 +214,45 @@ class BuiltinSelfSource(DerivedSource):
     (`definition_of`).
     """
 
-    definition: int
+    definition: ObjectRef
 
     @property
     def text(self) -> str:
         return f"{self.parent.text}.__self__"
 
     def read(self, owner: Any) -> Any:
-        if definition_of(owner) != self.definition:
+        definition = definition_of(owner)
+        if definition is None or not self.definition.is_same(definition):
             raise Unresolved(f"another method: {safe_repr(owner)}")
         return owner.__self__
 
 
-def definition_of(method: Any) -> int | None:
-    """The address of the C struct that defines a method of a built-in object, or None for other objects.
-    `append` of all lists has the same struct.
+def definition_of(method: Any) -> Any:
+    """The descriptor of a method of a built-in object: `list.append` of `[].append`. None for other objects.
+
+    A method has the address of a C struct, and its descriptor has the same.
     """
     if type(method) is not BuiltinMethodType:
         return None
-    return ctypes.c_void_p.from_address(id(method) + object.__basicsize__).value
+    owner: Any = method.__self__
+    for cls in (owner, type(owner)) if isinstance_raw(owner, type) else (type(owner),):
+        found = type_lookup(cls, method.__name__)
+        if type(found) in _ADDRESSES_AT and _address_in(found) == _address_in(method):
+            return found
+    return None
+
+
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+#: where the objects have the address of that struct: behind the head, or the class and two names, too
+_ADDRESSES_AT = {
+    BuiltinMethodType: object.__basicsize__,
+    MethodDescriptorType: object.__basicsize__ + 3 * _POINTER,
+    ClassMethodDescriptorType: object.__basicsize__ + 3 * _POINTER,
+}
+
+
+def _address_in(method: Any) -> int | None:
+    return ctypes.c_void_p.from_address(id(method) + _ADDRESSES_AT[type(method)]).value
 
 
 @dataclass(frozen=True, eq=False)

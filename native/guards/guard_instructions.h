@@ -39,7 +39,7 @@
     X(LOAD_CLASS_NAME, "ds", "i") /* 0: __name__, 1: __qualname__ */                                         \
     X(LOAD_CELL, "ds", "")                                                                                   \
     X(LOAD_METHOD_FIELD, "ds", "i") /* 0 __self__, 1 __func__ */                                             \
-    X(LOAD_BUILTIN_SELF, "ds", "i") /* the method's definition */                                            \
+    X(LOAD_BUILTIN_SELF, "ds", "a") /* the method's descriptor */                                            \
     X(LOAD_ITEM, "ds", "i")                                                                                  \
     X(LOAD_DEQUE_ITEM, "ds", "i")                                                                            \
     X(LOAD_DICT_ITEM, "ds", "k..c")                                                                          \

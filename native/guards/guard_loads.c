@@ -110,11 +110,11 @@ static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
     return operands[0] == 0 ? PyMethod_GET_SELF(owner) : PyMethod_GET_FUNCTION(owner);
 }
 
-/* The list of `[].append`. The definition says that the method is `list.append`. */
+/* The list of `[].append`. The descriptor says that the method is `list.append`. */
 static PyObject *load_builtin_self(PyObject *owner, const int64_t *operands)
 {
-    if (!PyCFunction_CheckExact(owner)
-        || ((PyCFunctionObject *)owner)->m_ml != (PyMethodDef *)(uintptr_t)operands[0]) {
+    const PyMethodDescrObject *descriptor = (PyMethodDescrObject *)(uintptr_t)operands[0];
+    if (!PyCFunction_CheckExact(owner) || ((PyCFunctionObject *)owner)->m_ml != descriptor->d_method) {
         return NULL;
     }
     return ((PyCFunctionObject *)owner)->m_self;

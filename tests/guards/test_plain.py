@@ -37,7 +37,6 @@ class Numbered:
 #: kinds without a plain form, and why
 NO_FORM = {
     UnwrittenTensorGuard: "it knows an address and a version",
-    s.BuiltinSelfSource: "it knows an address",
     s.ThreadDictSource: "it holds an object of the program",
 }
 

@@ -1,13 +1,12 @@
 """Rules for callables of the standard library, and for functions that tell what the interpreter knows.
 
-In:  a call of `functools.partial`, `inspect.signature`, `sys.exc_info` and so on.
+In:  a call of `functools.partial`, `sys.getrecursionlimit`, `sys.exc_info` and so on.
 Out: a variable, or a graph break where only Python can do it.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import traceback
 import types
@@ -21,13 +20,12 @@ from capture.variables.callables.function import BoundMethodVariable
 from capture.variables.callables.library import MAKERS, LibraryCallable
 from capture.variables.callables.partial import PartialVariable
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import NotConstant, Variable
-from capture.variables.core.constant import FALSE, NONE
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import FALSE, NONE, ConstantVariable
 from capture.variables.core.exception import AmbientException, TracebackVariable, handled_exception
 from capture.variables.core.rules import CALLS, late_rule, rule
 from capture.variables.core.wrap import wrap_class
 from capture.variables.objects.user_object import ObjectVariable
-from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,14 +78,10 @@ def _in_onnx_export(tx: Interpreter) -> Variable:
     return FALSE
 
 
-@rule(inspect.signature)
-def _signature(tx: Interpreter, function: Variable) -> Variable:
-    """The signature of an existing function. The guard on the function holds its code, so it can't change."""
-    try:
-        result = inspect.signature(function.real_value())
-    except NotConstant:
-        raise GraphBreak("builtin", name="inspect.signature", value=function) from None
-    return tx.wrap(result, ConstantSource(result))
+@rule(sys.getrecursionlimit)
+def _recursion_limit(tx: Interpreter) -> Variable:
+    tx.output.guarding.state(sys.getrecursionlimit)
+    return ConstantVariable(sys.getrecursionlimit())
 
 
 @rule(sys.exc_info)

@@ -37,6 +37,7 @@ from guards.sources import (
     Source,
     definition_of,
 )
+from guards.values import ObjectRef
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter, Output
@@ -116,7 +117,7 @@ def wrap_builtin_method(output: Output, value: Any, source: Source | None) -> Va
     overrides = cls.__flags__ & HEAP_TYPE and cls not in (torch.Tensor, torch.nn.Parameter)
     if definition is not None and not overrides:
         method = ValueMethod(
-            wrap(output, value.__self__, BuiltinSelfSource(source, definition)), value.__name__
+            wrap(output, value.__self__, BuiltinSelfSource(source, ObjectRef(definition))), value.__name__
         )
         method.source = source
         return method

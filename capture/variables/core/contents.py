@@ -35,9 +35,8 @@ CALLS = {
         logging.log logging.warn logging.warning
     """,
     "capture.variables.callables.rules": """
-        <SimpleNamespace> <attrgetter> <itemgetter> <method> <methodcaller> <object> <partial>
-        inspect.signature sys.exc_info sys.exception torch._C._log_api_usage_once traceback.clear_frames
-        typing.cast
+        <SimpleNamespace> <attrgetter> <itemgetter> <method> <methodcaller> <object> <partial> sys.exc_info
+        sys.exception sys.getrecursionlimit torch._C._log_api_usage_once traceback.clear_frames typing.cast
     """,
     "capture.variables.containers.rules": """
         <OrderedDict> <Size> <defaultdict> <deque> <dict> <frozenset> <list> <mappingproxy> <range> <set>

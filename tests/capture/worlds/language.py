@@ -239,6 +239,26 @@ ROWS: list[tuple[str, str, str]] = [
     ("id_reuse", "class C:\n  def __init__(s,k): s.k=k\nc=C(1)\ndef f(): return X+c.k",
      "i=id(c)\ndel c\nc=C(2)"),
     ("id_function_reuse", "g=lambda x:x+1\ndef f(): return g(X)", "del g\ng=lambda x:x+2"),
+    ("signature_default",
+     "import inspect\ndef g(a,b=1): pass\ndef f(): return X+inspect.signature(g).parameters['b'].default",
+     "g.__defaults__=(2,)"),
+    ("signature_keyword",
+     "import inspect\ndef g(a,*,b=1): pass\ndef f(): return X+inspect.signature(g).parameters['b'].default",
+     "g.__kwdefaults__['b']=2"),
+    ("signature_wrapped",
+     "import inspect\ndef g(a): pass\ndef h(a,b): pass\n"
+     "def f(): return X+len(inspect.signature(g).parameters)", "g.__wrapped__=h"),
+    ("signature_own",
+     "import inspect\ndef g(a): pass\ndef h(a,b): pass\n"
+     "def f(): return X+len(inspect.signature(g).parameters)", "g.__signature__=inspect.signature(h)"),
+    ("signature_of_class",
+     "import inspect\nclass C:\n  def __init__(s,a): pass\n"
+     "def f(): return X+len(inspect.signature(C).parameters)", "C.__init__=lambda s,a,b: None"),
+    ("signature_of_method",
+     "import inspect\nclass C:\n  def g(s,a): pass\nc=C()\n"
+     "def f(): return X+len(inspect.signature(c.g).parameters)", "C.g=lambda s,a,b: None"),
+    ("method_of_frozen_set",
+     "g=frozenset((1,2)).__contains__\nL=[1]\ndef f(): return X+g(1),L", "g=frozenset((2,)).__contains__"),
     ("id_of", "L=[1]\ndef f(): return X+1, id(L)==id(L)", "L=[2]"),
     ("type_of", "v=1\ndef f(): return X+1, type(v).__name__", "v=1.0"),
     ('class_name', 'class C: pass\nc=C()\ndef f(): return X+len(type(c).__name__)', "C.__name__='Longer'"),
