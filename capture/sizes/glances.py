@@ -2,20 +2,23 @@
 
 In:  frames that Python runs while their function is not worth a capture yet (`capture/policy/patience.py`).
 Out: the sizes and numbers of their arguments, and the lengths of lists, in the `Seen` with which the first
-     capture starts.
+     capture starts. Lists count where a variable of the frame or of its closure holds them, or an attribute
+     of what it holds: `memory`, `self.rewards`.
 
     generate(tokens[2, 7]), generate(tokens[2, 8]), then the capture   ->   dim 1 is a symbol from the start
 
 Without this the first capture takes every size for a constant, and the second call is captured again. Only
-arguments count, and items of containers among them. Functions are shared by modules, and an entry is for one
-grad mode: a capture learns from the frames of its own module in its own mode. So the sizes of an evaluation
-between the steps of a training are no changes of the training.
+arguments count, and items of containers among them; for lengths, the closure does, too. Functions are shared
+by modules, and an entry is for one grad mode: a capture learns from the frames of its own module in its own
+mode. So the sizes of an evaluation between the steps of a training are no changes of the training.
 
 Of frames that look alike one is shown: native/frame/digest.c looks where `_arguments` does.
 """
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import itertools
 import sys
 from collections.abc import Iterator
@@ -25,13 +28,15 @@ import torch
 
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.supported import is_supported
+from guards.lookup import instance_dict
 from guards.sources import AttrSource, DictItemSource, ItemSource, LocalSource, NumpyIntSource, Source
 from guards.values import numpy_int_kind
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, FunctionType
 
 MOST_ITEMS = 16  # of a container that are looked at, as in digest.c
+MOST_ATTRIBUTES = 64  # of an object; a module has its own behind some twenty of torch
 #: What the first capture with symbols costs beside: it imports sympy.
 SYMBOLS_NS = 250_000_000
 
@@ -56,6 +61,8 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
             policy.is_dynamic_float(value, source, _is_no_module)
         elif (kind := numpy_int_kind(value)) is not None:
             policy.is_dynamic_int(int(value), NumpyIntSource(source, kind), _is_no_module)
+    for value in _reached(frame):
+        policy.note_length_of(value)
 
 
 def tell(history: SizeHistory, frame: Any) -> None:
@@ -65,6 +72,8 @@ def tell(history: SizeHistory, frame: Any) -> None:
         return
     seen = history.of(frame)
     seen.learn(found.as_data())
+    for number, lengths in found.objects.items():
+        seen.objects.setdefault(number, set()).update(lengths)
     for known, others in ((seen.sizes, found.sizes), (seen.strides, found.strides)):
         known |= {place: _changing(known[place], values) for place, values in others.items()}
 
@@ -102,6 +111,29 @@ def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:
             yield item, place
             if issubclass(type(item), torch.optim.Optimizer):
                 yield from _settings(item, place)
+
+
+def _reached(frame: Any) -> Iterator[Any]:
+    """The lists and deques of the closure, and of what the arguments and the closure hold as attributes."""
+    closed_over = _closure(frame.function)
+    yield from filter(_has_length, closed_over)
+    for holder in (*frame.locals, *closed_over):
+        attributes = instance_dict(holder) or {}
+        first = list(itertools.islice(attributes.values(), MOST_ATTRIBUTES))  # other threads may add some
+        yield from filter(_has_length, first)
+
+
+def _closure(function: FunctionType | None) -> list[Any]:
+    """What the cells of the closure hold. Some are empty still."""
+    held = []
+    for cell in () if function is None else function.__closure__ or ():
+        with contextlib.suppress(ValueError):
+            held.append(cell.cell_contents)
+    return held
+
+
+def _has_length(value: Any) -> bool:
+    return type(value) in (list, collections.deque)
 
 
 def _settings(optimizer: torch.optim.Optimizer, source: Source) -> Iterator[tuple[Any, Source]]:

@@ -14,7 +14,7 @@ Values are remembered for each converter and code object. `capture.reset()` call
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import field, replace
 from inspect import CO_VARARGS
 from types import CodeType, MappingProxyType
@@ -63,9 +63,10 @@ class Seen:
 
     DYNAMIC stands for a size or stride that changed; None for a float or iterator position that changed, and
     for the sizes and strides of a tensor whose number of dims changed. `written` has the attributes, items
-    and globals that the code sets. `lengths` has the lengths of existing lists, by their place; `loops`
-    those of loops, which all codes share: a loop may be captured with several callers. `kinds` has the places
-    of items whose kind has changed (`capture/sizes/item_kinds.py`).
+    and globals that the code sets. `lengths` has the lengths of existing lists, by their place; `objects`
+    those that glances saw of a list that no argument is, by its id; the parts of a function share them.
+    `loops` has the lengths of loops, which all codes share: a loop may be captured with several callers.
+    `kinds` has the places of items whose kind has changed (`capture/sizes/item_kinds.py`).
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class Seen:
     positions: dict[str, int | None] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
+    objects: dict[int, set[int]] = field(default_factory=dict)
     loops: dict[Any, set[int]] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
     owned: bool = False  # sizes and strides are of one owner of the method
@@ -138,7 +140,8 @@ class SizeHistory:
         original = resume.point_of(frame.code).original
         owned = self._owned(frame.code)
         if original is not frame.code:  # they are parts of one function
-            owned.shared.written = self._owned(original).shared.written
+            whole = self._owned(original).shared
+            owned.shared.written, owned.shared.objects = whole.written, whole.objects
         return owned.of(owner_of(frame, original))
 
     def _owned(self, code: CodeType) -> _Owned:
@@ -337,9 +340,15 @@ class SizePolicy:
         """Whether the list at this place has had so many lengths that Python should walk over it."""
         return self._varies(self.seen.lengths, place, length)
 
-    def note_lengths(self, place: Any, source: Source) -> None:
-        """The lengths that a list at this place has had are values of this number."""
-        lengths = self.seen.lengths.get(place)
+    def note_length_of(self, value: Sized) -> None:
+        """The list is no argument. Loops over it are unrolled all the same: if they were not, all that comes
+        of them would be an argument of the code behind, whose size nobody knows.
+        """
+        self.seen.objects.setdefault(id(value), set()).add(len(value))
+
+    def note_lengths(self, place: Any, value: Sized, source: Source) -> None:
+        """The lengths that a list, or others at its place, have had are values of this number."""
+        lengths = self.seen.lengths.get(place, set()) | self.seen.objects.get(id(value), set())
         if lengths:
             self.seen.ints.setdefault(source.text, set()).update(lengths)
 

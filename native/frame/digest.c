@@ -6,19 +6,22 @@
  *     f(net, x[8, 3], 2), f(net, y[8, 3], 2)    ->    one number
  *     f(net, x[8, 3], 2), f(net, x[8, 4], 2)    ->    two numbers
  *
- * It follows `capture/sizes/glances.py`: arguments, their items, and the settings of optimizers among both.
+ * It follows `capture/sizes/glances.py`: arguments, their items, the settings of optimizers among both, and
+ * the lengths of lists that the closure holds, or attributes of the closure's objects and of arguments do.
  * Two states that happen to have one number cost a capture that knows less. */
 
-#include "frame/digest.h"
+#include "frame/pyversion_objects.h"
 
+#include "frame/digest.h"
+#include "guards/guard_program.h"
 #include "guards/raw_lookup.h"
 #include "tensors/tensor_access.h"
 #include "tensors/torch_symbols.h"
 
 #include <string.h>
 
-/* MOST_ITEMS of glances.py */
-enum { MOST_ITEMS = 16 };
+/* As in glances.py */
+enum { MOST_ITEMS = 16, MOST_ATTRIBUTES = 64 };
 
 typedef struct {
     uint64_t number;
@@ -190,6 +193,47 @@ static void add_object(Digest *digest, PyObject *value, int is_first)
     }
 }
 
+static void add_length(Digest *digest, PyObject *value)
+{
+    if (value != NULL && (PyList_CheckExact(value) || guard_is_deque(value))) {
+        add(digest, (uint64_t)Py_SIZE(value));
+    }
+}
+
+/* The lengths of the lists that the object has as attributes. It gets no dict by this. */
+static void add_lengths_of(Digest *digest, PyObject *object)
+{
+    PyObject *value, *dict = existing_dict(object);
+    Py_ssize_t place = 0;
+    if (has_inline_values(object)) {
+        const Py_ssize_t count = Py_MIN(keys_entry_count(inline_keys(object)), MOST_ATTRIBUTES);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            add_length(digest, inline_value_at(object, i));
+        }
+    } else if (dict != NULL) {
+        for (int i = 0; i < MOST_ATTRIBUTES && PyDict_Next(dict, &place, NULL, &value); i++) {
+            add_length(digest, value);
+        }
+    }
+}
+
+static void add_lengths(Digest *digest, const FrameState *frame)
+{
+    PyObject *closure = frame->function == NULL ? NULL : frame->function->func_closure;
+    for (Py_ssize_t i = 0; closure != NULL && i < PyTuple_GET_SIZE(closure); i++) {
+        PyObject *held = PyCell_GET(PyTuple_GET_ITEM(closure, i));
+        add_length(digest, held);
+        if (held != NULL) {
+            add_lengths_of(digest, held);
+        }
+    }
+    for (Py_ssize_t i = 0; i < frame->nlocals; i++) {
+        if (frame->locals[i] != NULL) {
+            add_lengths_of(digest, frame->locals[i]);
+        }
+    }
+}
+
 uint64_t digest_of_thread_state(void)
 {
     return new_digest().number;
@@ -207,5 +251,6 @@ uint64_t digest_of_arguments(const FrameState *frame, PyObject *key)
             add_object(&digest, frame->locals[i], i == 0);
         }
     }
+    add_lengths(&digest, frame);
     return digest.knows_all ? digest.number : 0;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 import time
 
@@ -130,6 +131,43 @@ def test_the_settings_of_an_optimizer(hook):
     assert shown(hook, *[(1, (one,)) for one in (*two, two[0])], code=holds) == [0, 1]
     two[1].param_groups = None
     assert shown(hook, *[(1, [one]) for one in (*two, two[0])], code=holds) == [0, 1]
+
+
+class Holder:
+    """Its attributes are inline values, or in a dict."""
+
+    def __init__(self, has_dict):
+        self.name, self.items, self.queue = "a", [], collections.deque()
+        if has_dict:
+            vars(self)["late"] = 1
+
+
+@pytest.mark.parametrize("has_dict", [False, True])
+@pytest.mark.parametrize("attribute", ["items", "queue"])
+def test_lengths_of_attributes(hook, attribute, has_dict):
+    def grows(holder, count):
+        work()
+        getattr(holder, attribute).extend([1] * count)
+
+    holder = Holder(has_dict)
+    assert shown(hook, *[(holder, 0)] * 3, code=grows) == [0]
+    assert shown(hook, *[(holder, 1)] * 3, code=grows) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("has_dict", [False, True])
+def test_lengths_of_the_closure(hook, has_dict):
+    holder, items, later = Holder(has_dict), [], None
+    del later
+
+    def grows(own, of_holder):
+        work()
+        items.extend([1] * own)
+        holder.queue.extend([1] * of_holder)
+        return lambda: later
+
+    assert shown(hook, (0, 0), (0, 0), (0, 0), code=grows) == [0]
+    assert shown(hook, (1, 0), (1, 0), (1, 0), code=grows) == [0, 1, 2]
+    assert shown(hook, (0, 1), (0, 1), (0, 1), code=grows) == [0, 1, 2]
 
 
 def wrapper(*args):

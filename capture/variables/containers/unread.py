@@ -54,7 +54,7 @@ class Unread:
     def length(self, tx: Interpreter) -> Variable | None:
         """The length if it is a symbol, else None."""
         place = LengthSource(self.source)
-        self.output.symbols.policy.note_lengths(self._owner(), place)
+        self.output.symbols.policy.note_lengths(self._owner(), self.value, place)
         return tx.output.symbols.number_variable(raw_length(self.value), place)
 
     def guard_room(self, limit: int, added: int, more: int) -> None:

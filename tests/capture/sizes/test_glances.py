@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 from types import SimpleNamespace
@@ -20,8 +21,8 @@ def function(owner, x, count=1, factor=1.0, rest=None):
     return owner, x, count, factor, rest
 
 
-def frame(*values):
-    return SimpleNamespace(code=function.__code__, locals=values)
+def frame(*values, method=function):
+    return SimpleNamespace(code=method.__code__, locals=values, function=method)
 
 
 def told(history, *values):
@@ -56,6 +57,73 @@ def test_lengths_of_lists():
     again = Seen(lengths={"x": {4}})
     again.learn(history.of(frame(None)).as_data())
     assert again.lengths == {"x": {3, 4, 40, 50}}
+
+
+def test_lengths_of_lists_behind_names_and_attributes():
+    class Agent:
+        def __init__(self):
+            self.rewards, self.buffer, self.name = [], collections.deque(maxlen=4), "a"
+
+    def turns():
+        return agent.rewards, losses
+
+    agent, losses, history = Agent(), [], SizeHistory()
+    for n in range(6):
+        glances.note(history, frame(agent, (agent,)), None)
+        glances.note(history, frame(method=turns), None)
+        agent.rewards.append(n)
+        agent.buffer.append(n)
+        losses.append(n)
+    lists = {id(agent.rewards): set(range(6)), id(agent.buffer): set(range(5))}
+    assert told(history, agent).objects == lists
+    glances.tell(history, frame(method=turns))
+    assert history.of(frame(method=turns)).objects == {**lists, id(losses): set(range(6))}
+    assert not history.of(frame(method=turns)).as_data()["lengths"]  # an address says nothing later
+
+
+def test_an_empty_cell_has_no_length():
+    def late():
+        return later
+
+    glances.note(SizeHistory(), frame(method=late), None)
+    later = []
+    assert late() is later
+
+
+class Memory:
+    def __init__(self):
+        self.items = collections.deque(maxlen=300)
+
+    def __len__(self):
+        return len(self.items)
+
+
+def test_a_buffer_that_fills_is_never_captured_anew():
+    """Its length is a symbol, which is asked whether there are enough items."""
+    start = torch.ones(2)
+
+    def learn():
+        if len(memory) < 64:
+            return torch.zeros(())
+        x = start
+        for _ in range(20):
+            x = (x * 1.5 + 1).sin().exp()
+        return x.sum() * (2 if len(memory) > 2000 else 1)
+
+    eager, memory = capture.disable(learn), Memory()
+    before, frames = sum(capture.counters["recompiles"].values()), capture.counters["frames"]["captured"]
+    with capture.config.patch(when="hot"), capture.enable():
+        for turn in range(2000):
+            memory.items.append(turn)
+            torch.testing.assert_close(learn(), eager())
+    assert sum(capture.counters["recompiles"].values()) == before
+    assert capture.counters["frames"]["captured"] > frames
+    memory.items = collections.deque(memory.items, maxlen=3000)  # another one, which fills in turn
+    with capture.config.patch(when="hot"), capture.enable():
+        for turn in range(2500):
+            memory.items.append(turn)
+            torch.testing.assert_close(learn(), eager())
+    capture.reset()
 
 
 def test_a_loop_over_a_list_whose_length_changes_is_never_captured_anew():
@@ -108,7 +176,7 @@ def test_each_owner_has_sizes_of_its_own(method):
     history, arguments = SizeHistory(), (lambda *args: (args,)) if method is wrapper else (lambda *args: args)
 
     def seen(owner):
-        return history.of(SimpleNamespace(code=method.__code__, locals=arguments(owner, torch.ones(2))))
+        return history.of(frame(*arguments(owner, torch.ones(2)), method=method))
 
     seen(narrow).sizes["x"] = [DYNAMIC, 2]
     seen(narrow).sizes["y"] = [4, 2]  # another module has other ones
@@ -202,7 +270,7 @@ def test_settings_of_an_optimizer(method):
     optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1, momentum=0.8)
     history = SizeHistory()
     values = (optimizer, None) if method is function else ((optimizer,),)
-    of_method = SimpleNamespace(code=method.__code__, locals=values)
+    of_method = frame(*values, method=method)
     for momentum in (0.8, 0.9):
         optimizer.param_groups[0]["momentum"] = momentum
         glances.note(history, of_method, None)
