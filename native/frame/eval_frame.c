@@ -296,7 +296,7 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
     const long long outside = hook->resumes_until_ns;
     if (!(state->marks & CODE_RESUME)) {
-        hook->resumes_until_ns = before + RESUMES_UP_TO * patience_price(hook->callback, state);
+        hook->resumes_until_ns = before + RESUMES_UP_TO * patience_expects(hook->callback, state);
     }
     patience_note_units(state);
     PyObject *value = ask_and_run(tstate, frame, hook);

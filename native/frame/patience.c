@@ -7,6 +7,7 @@
  *     a frame that has run once, or for a short time      ->  Python runs it, and the clock runs with it
  *     Python has spent what a capture costs               ->  the callback is asked
  *     it will spend much more, as the loops around tell    ->  the callback is asked
+ *     the same, but a second capture has served nobody     ->  Python runs the frame
  *     it has spent that, but the loops around end soon     ->  Python runs the frame
  *     the capture would import more than the compiler      ->  Python runs it until that pays, too
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
@@ -104,9 +105,9 @@ long long patience_estimate(PyObject *callback, const CodeState *state)
     return price_without_experience(&((Patience *)callback)->rates, state);
 }
 
-long long patience_price(PyObject *callback, const CodeState *state)
+long long patience_expects(PyObject *callback, const CodeState *state)
 {
-    return price_of(&((Patience *)callback)->rates, state);
+    return price_of_this_capture(&((Patience *)callback)->rates, state);
 }
 
 void patience_note_units(CodeState *state)
@@ -224,11 +225,19 @@ static Py_ssize_t first_forecast(const CodeState *state)
     return code_takes_turns(state) ? FIRST_FORECAST_OF_A_TURN : FIRST_FORECAST;
 }
 
+/* Whether the code was captured again and no entry has served a frame since: what its frames show changes on,
+ * and the next capture may serve a single one, too. (Behind the first one, the next may have symbols for what
+ * has changed.) Entries that serve, and new ones, stand in front. */
+static int was_captured_again_in_vain(const CodeState *state)
+{
+    return state->added > 1 && code_state_is_warm(state) && state->entries[0]->hits == 0;
+}
+
 static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
 {
     const Py_ssize_t runs = state->cold.runs;
     return runs >= first_forecast(state) && (runs & (runs - 1)) == 0 && is_longer_than_before(state)
-           && is_worth_a_forecast(patience, state);
+           && is_worth_a_forecast(patience, state) && !was_captured_again_in_vain(state);
 }
 
 /* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */

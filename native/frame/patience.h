@@ -26,8 +26,8 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
  * nanoseconds: with all that it imports. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
-/* What Python has to spend in frames of the code before one is captured. */
-long long patience_price(PyObject *patience, const CodeState *state);
+/* What that costs in this one. */
+long long patience_expects(PyObject *patience, const CodeState *state);
 
 /* The code is captured now: the units of a run are what its entry inlines. The entry takes the counts. */
 void patience_note_units(CodeState *state);

@@ -107,12 +107,20 @@ static long long paid_in_vain(const CodeState *state)
     return Py_MAX(paid, 0);
 }
 
+/* Without the import of the compiler. No experience has what captures import. */
+static long long own_price(const Rates *rates, const CodeState *state)
+{
+    return (long long)((double)own_estimate(rates, state) * experienced()) + state->cold.surcharge_ns;
+}
+
 long long price_of(const Rates *rates, const CodeState *state)
 {
-    const long long estimate = (long long)((double)own_estimate(rates, state) * experienced())
-                               + import_price(rates, state) /* no experience has it */
-                               + state->cold.surcharge_ns;
-    return Py_MAX(estimate, paid_in_vain(state));
+    return Py_MAX(own_price(rates, state) + import_price(rates, state), paid_in_vain(state));
+}
+
+long long price_of_this_capture(const Rates *rates, const CodeState *state)
+{
+    return own_price(rates, state) + whole_import(rates);
 }
 
 long long price_beside_stored_captures(const Rates *rates, const CodeState *state)

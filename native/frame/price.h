@@ -17,10 +17,14 @@ typedef struct {
  * the captures before it have cost in vain: more may follow. */
 long long price_of(const Rates *rates, const CodeState *state);
 
-/* The same where all else may come from the store: then what it imports serves this capture alone. */
+/* What the next capture of the code will cost, with all that it imports, however many were in vain. */
+long long price_of_this_capture(const Rates *rates, const CodeState *state);
+
+/* The time that Python has to spend where all else may come from the store: then what it imports serves this
+ * capture alone. */
 long long price_beside_stored_captures(const Rates *rates, const CodeState *state);
 
-/* The same in a process without experience, with all that it imports. */
+/* What the next capture will cost in a process without experience, with all that it imports. */
 long long price_without_experience(const Rates *rates, const CodeState *state);
 
 /* Whether `ns` are the price. Most frames of a cold program have spent less than any capture costs: that is

@@ -203,6 +203,26 @@ def test_the_rest_of_a_frame_waits_where_its_beginning_cost_much_more_than_expec
         run(hook, asked, f, least_ns=3_000_000)
 
 
+def test_what_earlier_captures_have_cost_is_no_reason_to_capture_the_rest(hook):
+    def rest():
+        pass
+
+    def f():
+        work(0.005)
+        return rest() if len(asked.names) > 1 else None
+
+    class Working(Asked):
+        def __call__(self, frame):
+            super().__call__(frame)
+            work(0.2 if len(self.names) == 1 else 0.04)
+
+    _capture.mark_resume(rest.__code__)
+    asked = Working()
+    while len(asked.names) < 2:
+        run(hook, asked, f, least_ns=3_000_000)
+    assert asked.names == ["f", "f"]  # 40 ms are more than twice 3 ms, and less than what the first has cost
+
+
 def test_callees_of_a_cold_frame_wait_for_it(hook):
     def inner():
         return 1
@@ -475,6 +495,17 @@ def test_what_takes_turns_with_an_entry_is_forecast_after_its_first_run(hook, tu
         found = _capture.cold_runs(f.__code__)[1]
         run(hook, asked, f, 2, **settings)
     assert found == runs
+
+
+def test_nothing_is_forecast_while_a_second_entry_has_served_nobody(hook):
+    """Behind the first one it is: the next capture may have symbols for what has changed."""
+    f, asked = with_an_entry_for_one(hook, 0.0)
+    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    for captures in (2, 3):  # each of them gives an entry for 1
+        for _ in range(20):
+            run(hook, asked, f, 2, **settings)
+        assert len(asked.names) == captures
+        assert run(hook, asked, f, 1) == 10
 
 
 def test_nothing_is_forecast_where_a_capture_has_left_a_frame_to_python(hook):
