@@ -12,7 +12,7 @@ meaningful, and its failure text true.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from guards.guard import Guard
@@ -40,6 +40,11 @@ class GuardSet:
     def replace(self, guard: Guard, by: Guard) -> None:
         """Take another guard in the place of one that asks for too much."""
         self._guards = {by if known == guard else known: None for known in self._guards}
+        self._ordered = None
+
+    def drop(self, guards: Collection[Guard]) -> None:
+        """Take guards out that nobody needs."""
+        self._guards = {guard: None for guard in self._guards if guard not in guards}
         self._ordered = None
 
     def __iter__(self) -> Iterator[Guard]:

@@ -108,6 +108,7 @@ def finish(
     elif not tx.output.operation_count():
         if tx.saw_torch and grad_mode.does_not_matter(tx.output):
             tx.output.guarding.any_grad_mode()
+        tx.output.guarding.without_changes()
         guards = tx.output.finished_guards() if tx.saw_torch else None
         raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
     tx.output.assertions.check(tx.output)

@@ -70,12 +70,22 @@ class Guarding:
         self._compared: dict[tuple[int, type], tuple[Collection[Any], int]] = {}
         self._hashed: dict[type, dict[Source, None]] = {}  # the places of objects that are keys, by class
         self._class_entries: dict[tuple[int, str], type] = {}  # those with a guard; keeps the classes alive
+        self._of_changes: set[Guard] = set()
         self._hooks: dict[tuple[str, int, int], Guard] = {}  # by name, dict and length; keeps the dict alive
 
     def forget(self) -> None:
         self._class_entries.clear()
         self._hashed.clear()
         self._compared.clear()
+
+    def of_change(self, *guards: Guard) -> None:
+        """Guards that nothing but the replay of a change needs: what the frame's code does is the same."""
+        self._of_changes.update(guard for guard in guards if guard not in self.guards)
+        self.guards.add(*guards)
+
+    def without_changes(self) -> None:
+        """Python makes the changes of the frame itself."""
+        self.guards.drop(self._of_changes)
 
     def any_grad_mode(self) -> None:
         """The frame does the same in each grad mode."""

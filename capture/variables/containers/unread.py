@@ -66,13 +66,13 @@ class Unread:
         if length + added + more <= limit:
             present = conditions.load(LengthSource(self.source))
             most = conditions.constant(limit - added - more)
-            self.output.guards.add(ShapeGuard.of(conditions.apply("le", present, most)))
+            self.output.guarding.of_change(ShapeGuard.of(conditions.apply("le", present, most)))
             return
-        self.output.guards.add(LengthGuard.of(self.source, self.value))
+        self.output.guarding.of_change(LengthGuard.of(self.source, self.value))
         for index in range(min(length, length + added + more - limit)):
             item = collections.deque.__getitem__(self.value, index)
             check_end(item)
-            self.output.guards.add(ExactTypeGuard.of(self._place(self.source, index), item))
+            self.output.guarding.of_change(ExactTypeGuard.of(self._place(self.source, index), item))
 
     def check_ends(self) -> None:
         """Any item may be released."""

@@ -441,3 +441,26 @@ def test_explain_shows_no_guard_on_what_is_only_appended() -> None:
     explained = capture.explain(append)(torch.ones(2), 0, losses)
     assert "len(held)" not in str(explained)
     assert "type(held)" in str(explained)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_frame_that_only_fills_a_buffer_is_looked_at_once(reads: bool) -> None:
+    """It has no operations: Python runs it, and the guards of its changes say nothing. Those of what it reads
+    tell whether it will have some.
+    """
+
+    def push(buffer: Any, *row: Any) -> Any:
+        buffer.append(row)
+        return row[0] * 2 if reads and len(buffer) == 4 else None
+
+    expected: collections.deque[Any] = collections.deque(maxlen=3 if not reads else 4)
+    found = collections.deque(expected, maxlen=expected.maxlen)
+    fast = capture.compile(push)
+    for turn in range(8):
+        row = (torch.full((2,), float(turn)), [turn])
+        same(fast(found, *row), push(expected, *row))
+        same(list(found), list(expected))
+    if reads:
+        assert counters["graphs"]["compiled"]
+    else:
+        assert not sum(counters["recompiles"].values())
