@@ -211,14 +211,31 @@ def _power_is_defined(base: Variable, exponent: Variable) -> bool:
     if _is_int(base) and _is_int(exponent) and _holds(operator.ge, exponent, 0):
         return True
     if is_symbolic(exponent) and not is_symbolic(base):
-        return _is_int(exponent) and _whole_power_is_finite(base.as_constant(), exponent)
-    small = not is_symbolic(exponent) and abs(exponent.as_constant()) <= 16
+        return _power_of_constant_is_finite(base.as_constant(), exponent)
     # else Python raises OverflowError, and native code gives infinity
-    return small and _holds(operator.gt, base, 1e-19) and _holds(operator.lt, base, 1e19)
+    return (
+        _is_small(exponent, whole_base=_is_int(base))
+        and _holds(operator.gt, base, 1e-19)
+        and _holds(operator.lt, base, 1e19)
+    )
 
 
-def _whole_power_is_finite(base: float, exponent: Variable) -> bool:
-    """Whether a float to a power that changes (the decay of an average, `0.9**step`) is a finite number."""
+def _is_small(exponent: Variable, whole_base: bool) -> bool:
+    if not is_symbolic(exponent):
+        return bool(abs(exponent.as_constant()) <= 16)
+    if whole_base and _is_int(exponent):
+        return False  # the sign decides whether Python gives an int
+    return _holds(operator.ge, exponent, -16) and _holds(operator.le, exponent, 16)
+
+
+def _power_of_constant_is_finite(base: float, exponent: Variable) -> bool:
+    """Whether a constant to a power that changes is a finite number.
+
+    `0.9**step` (the decay of an average), `1e6 ** (step / steps)` (a learning rate that grows). A negative
+    number to a power that is not whole is complex.
+    """
+    if not _is_int(exponent) and not 0 < base <= (EXACT if type(base) is int else math.inf):
+        return False
     if base == 0 or not math.isfinite(base):
         return False
     bits = math.log2(abs(base))  # of the result, for each time the base is in it

@@ -23,10 +23,14 @@ POWERS = {
     "of NumPy": lambda x, n: x * np.float64(0.9) ** n,
     "of an int": lambda x, n: x * math.pow(3, n),
     "compared": lambda x, n: x + 1 if 0.9**n < 0.5 else x - 1,
+    "exponential schedule": lambda x, n: (x * (1e-5 * 1e6 ** (n / 30)), 1e-5 * 1e6 ** (n / 30)),
+    "half-life": lambda x, n: (x * 0.5 ** (n / 7), math.pow(0.5, n / 7)),
+    "int to a float": lambda x, n: (x * 2 ** (n / 8), 3 ** (0.25 - n / 8)),
+    "float to a float of NumPy": lambda x, n: x * 0.5 ** (np.float64(0.125) * n),
 }
 
 
-def check(function: Any, fast: Any, n: int) -> None:
+def check(function: Any, fast: Any, n: float) -> None:
     x = torch.tensor([1.0, -2.0, 3.5])
     try:
         expected = function(x, n)
@@ -82,6 +86,44 @@ def test_what_is_too_large_raises_as_python_does(base: float) -> None:
     with capture.config.patch(recompile_limit=50):
         for n in (1, 2, 3, -2, -3, 1000, 1074, 1075, 2000, -1000, -1025, 10**6, -(10**6)):
             check(function, fast, n)
+
+
+@pytest.mark.parametrize("base", [0.5, 1.0, 3, -2.0, 1e300, 5e-324, 0.0, math.inf, 2**53 + 1, 10**400])
+def test_exponents_that_are_not_whole(base: float) -> None:
+    """What overflows raises, and what is complex is, as in Python."""
+
+    def function(x: Any, n: float) -> Any:
+        return x * 1.0, base**n
+
+    capture.reset()
+    fast = capture.compile(function)
+    with capture.config.patch(recompile_limit=50):
+        for n in (1.5, 2.5, 0.25, -0.75, 1.03, 700.5, 1075.5, -1080.5, 1e300, -1e300, math.inf, -math.inf):
+            check(function, fast, n)
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_both_change(backend: str) -> None:
+    """A learning rate that grows from one setting to another."""
+
+    def function(x: Any, low: float, high: float, n: int) -> Any:
+        rate = low * (high / low) ** (n / 30)
+        return x * rate, rate
+
+    x = torch.tensor([1.0, -2.0, 3.5])
+    capture.reset()
+    fast = capture.compile(function, backend=backend)
+    for n in range(1, 12):
+        rates = 1e-4 * n, 1.0 + n / 8, n
+        torch.testing.assert_close(fast(x, *rates), function(x, *rates), rtol=0, atol=0)
+    assert sum(counters["recompiles"].values()) == 1
+    for rates in ((1e-30, 1e30, 2), (1e-4, 1e-30, 600), (-1e-4, 1.0, 3), (1e-4, 1.0, -500)):
+        assert fast(x, *rates)[1] == function(x, *rates)[1]
+    with pytest.raises(OverflowError) as expected:
+        function(x, 1e-4, 1e4, 3000)
+    with pytest.raises(OverflowError) as found:
+        fast(x, 1e-4, 1e4, 3000)
+    assert str(found.value) == str(expected.value)
 
 
 def test_a_counter_of_an_average() -> None:
