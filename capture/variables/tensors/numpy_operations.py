@@ -10,7 +10,6 @@ it shares its memory. The graph breaks where the two runs differ (`numpy_agreeme
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 
 from capture.graph import numpy_functions
 from capture.graph.drop_unread import IS_WHOLE
+from capture.process.warning_filters import filtered
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
@@ -195,8 +195,7 @@ def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs
     numbers = (v for v in (*args, *kwargs.values()) if isinstance(v, numpy_array.NumpyVariable))
     if any(number.present is None for number in numbers):
         return None
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"), filtered(("ignore", Warning)):
         try:
             return numpy_functions.numpy_callable(kind, name)(*values, **keywords)
         except (ArithmeticError, TypeError, ValueError):
@@ -268,9 +267,10 @@ def _run_numpy(
     except NotConstant as error:
         raise GraphBreak("not_a_graph_argument", value=error.args[0]) from None
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("error", category=DeprecationWarning)
-            warnings.simplefilter("ignore", category=RuntimeWarning)
+        with (
+            np.errstate(all="ignore"),
+            filtered(("ignore", RuntimeWarning), ("error", DeprecationWarning)),
+        ):
             return function(*examples, **keywords)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"

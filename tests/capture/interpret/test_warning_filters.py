@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import capture
+from capture.report.counters import counters
 
 X = torch.ones(3)
 
@@ -135,3 +137,32 @@ def test_blocks_are_those_of_python(program: Any) -> None:
     if program in WHOLE:
         assert capture.counters["graphs"]["compiled"] >= 1
         assert not capture.counters["graph_breaks"]
+
+
+def test_translation_of_arrays_lets_no_line_warn_twice() -> None:
+    """A line warns once, and again when someone has changed the filters: translation changes none."""
+
+    def numbers(a):
+        return np.sin(a)[:2] * np.float64(2.0) + np.int64(3) ** 2
+
+    def run(fast):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("default")
+            for _ in range(3):
+                warnings.warn("of the program", UserWarning, stacklevel=1)
+                fast(np.arange(4.0))
+        return [str(w.message) for w in shown]
+
+    capture.reset()
+    globals().pop("__warningregistry__", None)
+    expected = run(numbers)
+    globals().pop("__warningregistry__", None)
+    assert run(capture.compile(numbers)) == expected == ["of the program"]
+    assert counters["graphs"]["compiled"] == 1
+
+
+def test_warnings_of_numpy_while_it_translates(recwarn: pytest.WarningsRecorder) -> None:
+    filters, same = list(warnings.filters), warnings.filters
+    found = capture.compile(lambda a: np.log(a) / a)(np.zeros(3))
+    assert np.isnan(found).sum() + np.isinf(found).sum() == 3
+    assert warnings.filters is same and list(warnings.filters) == filters
