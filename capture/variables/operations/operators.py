@@ -48,6 +48,7 @@ from capture.variables.numbers.tensor_reads import indices
 from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.symbols import BINARY, UNARY
+from capture.variables.tensors.numpy_indices import arrays_as_tensors
 from capture.variables.tensors.tensor import TensorVariable
 from guards.sources import ConstantSource
 
@@ -435,7 +436,7 @@ def get_item(tx: Interpreter, container: Variable, key: Variable) -> Variable:
         own = container.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
-        key = indices(tx, container, ranges_as_tensors(tx, container, key))
+        key = _place_in_tensor(tx, container, key)
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
             # `[]` would fix the index
             return tx.output.call_method(tx, "select", [container, ConstantVariable(0), key], {})
@@ -451,11 +452,16 @@ def get_item(tx: Interpreter, container: Variable, key: Variable) -> Variable:
     return result
 
 
+def _place_in_tensor(tx: Interpreter, tensor: TensorVariable, key: Variable) -> Variable:
+    """The key of `tensor[key]` as the graph takes it."""
+    return indices(tx, tensor, arrays_as_tensors(tx, tensor, ranges_as_tensors(tx, tensor, key)))
+
+
 def set_item(tx: Interpreter, container: Variable, key: Variable, value: Variable) -> None:
     """`container[key] = value`."""
     if isinstance(container, TensorVariable):
         if container.dunder(tx, "__setitem__", [key, value]) is None:
-            key = indices(tx, container, ranges_as_tensors(tx, container, key))
+            key = _place_in_tensor(tx, container, key)
             tx.output.call_function(tx, operator.setitem, [container, key, value], {})
         return
     container.call_method(tx, "__setitem__", [key, value], {})
