@@ -152,7 +152,8 @@ CALLS = {
         torch.optim.sgd._multi_tensor_sgd torch.optim.sgd._single_tensor_sgd
     """,
     "capture.variables.torch.recurrent_rules": """
-        torch.gru torch.rnn_relu torch.rnn_tanh
+        torch._pack_padded_sequence torch._pad_packed_sequence torch.gru torch.lstm torch.rnn_relu
+        torch.rnn_tanh
     """,
     "capture.variables.torch.rules": """
         <Buffer> <Variable> <_lazy_property_and_property> torch.nn.modules.transformer._detect_is_causal_mask

@@ -84,3 +84,42 @@ def test_graph_does_not_grow_with_the_number_of_steps(kind: Any) -> None:
 def test_batch_that_changes_stays_in_one_graph(kind: Any) -> None:
     compare(Model(kind, batch_first=True).double(), [(batch, 5) for batch in (2, 3, 4, 5)])
     assert not capture.counters["graph_breaks"]
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_packed_sequences(kind: Any) -> None:
+    """What is around them is captured once for all lengths."""
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.layer, self.after = (
+                nn.Linear(3, 4),
+                kind(4, 5, batch_first=True),
+                nn.Linear(5, 2),
+            )
+
+        def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+            h = self.before(x).relu()
+            packed = nn.utils.rnn.pack_padded_sequence(h, lengths, batch_first=True, enforce_sorted=False)
+            out, _ = self.layer(packed)
+            return nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0]
+
+        def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+            mask = torch.arange(x.shape[1]) < lengths[:, None]
+            return (self.after(self.encode(x, lengths)).tanh() * mask[..., None]).sum(1)
+
+    capture.reset()
+    model = Tagger()
+    twin = copy.deepcopy(model)
+    fast = capture.compile(twin)
+    for longest in (5, 6, 7, 9, 8, 11):
+        x, lengths = torch.randn(3, longest, 3), torch.tensor([2, longest, 3])
+        found, expected = fast(x, lengths), model(x, lengths)
+        torch.testing.assert_close(found, expected)
+        found.square().sum().backward()
+        expected.square().sum().backward()
+        for own, other in zip(model.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(own.grad, other.grad)
+    assert "torch_op_failed" not in capture.counters["graph_breaks"]
+    assert max(capture.counters["recompiles"].values()) <= 2
