@@ -164,16 +164,8 @@ def item_of(tensor: Any, key: Any) -> Any:
     """
     if not _has_symbols(key):
         return tensor[key]
-    dim = 0
-    for position, item in enumerate(key):
-        if item is Ellipsis:
-            dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
-        elif isinstance(item, (int, torch.SymInt)):
-            tensor = tensor.select(dim, item)
-        else:
-            tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
-            dim += 1
-    return tensor
+    view, rest = _view_at(tensor, key)
+    return view[rest] if rest else view
 
 
 def set_item(tensor: Any, key: Any, value: Any) -> None:
@@ -181,22 +173,54 @@ def set_item(tensor: Any, key: Any, value: Any) -> None:
     if not _has_symbols(key):
         tensor[key] = value
         return
-    place = item_of(tensor, key)
-    if not isinstance(value, torch.Tensor):
-        place.fill_(value)
+    view, rest = _view_at(tensor, key)
+    if rest:
+        view[rest] = value
+    elif not isinstance(value, torch.Tensor):
+        view.fill_(value)
     else:
-        place.copy_(value)
+        view.copy_(value)
+
+
+def _view_at(tensor: Any, key: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The view at the items of the key that make views, and the key of the tensors in it, as torch has them.
+
+    x[i, places]    ->    x.select(0, i), (places,)
+    x[:, places, i]    ->    x.select(2, i), (:, places)
+    """
+    dim = 0
+    rest: list[Any] = []  # for each dim of the view so far
+    for position, item in enumerate(key):
+        if item is Ellipsis:
+            dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
+        elif isinstance(item, (int, torch.SymInt)):
+            tensor = tensor.select(dim, item)
+        else:
+            rest += [slice(None)] * (dim - len(rest))
+            if isinstance(item, torch.Tensor):
+                rest.append(item)
+            else:
+                tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+            dim += 1
+    return tensor, tuple(rest) if any(isinstance(item, torch.Tensor) for item in rest) else ()
 
 
 def _has_symbols(key: Any) -> bool:
-    """Whether `key` is a tuple with symbols, and all its items make views."""
-    if type(key) is not tuple or any(type(item) is bool for item in key):
-        return False
-    if not all(
-        item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt)) for item in key
-    ):
+    """Whether `key` is a tuple with symbols, and `_view_at` knows all its items."""
+    if type(key) is not tuple or not all(map(_is_plain, key)):
         return False
     return any(isinstance(item, torch.SymInt) and not item.node.expr.is_number for item in key)
+
+
+def _is_plain(item: Any) -> bool:
+    """What makes a view, or a tensor of places in one dim: no mask, and no number of its own."""
+    if isinstance(item, torch.Tensor):
+        return item.dim() > 0 and item.dtype in PLACES
+    is_view = item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt))
+    return is_view and type(item) is not bool
+
+
+PLACES = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 #: functions whose bodies in Python give another result than the bodies in C++
