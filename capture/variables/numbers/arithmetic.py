@@ -209,7 +209,8 @@ def _holds(comparison: Any, variable: Variable, bound: float) -> bool:
 
 def _power_is_defined(base: Variable, exponent: Variable) -> bool:
     if _is_int(base) and _is_int(exponent) and _holds(operator.ge, exponent, 0):
-        return True
+        bounded = not is_symbolic(exponent) or (not is_symbolic(base) and base.as_constant() != 0)
+        return bounded or _holds(operator.gt, base, 0)  # torch fails to bound other powers, and logs that
     if is_symbolic(exponent) and not is_symbolic(base):
         return _power_of_constant_is_finite(base.as_constant(), exponent)
     # else Python raises OverflowError, and native code gives infinity
@@ -285,6 +286,8 @@ def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
             return BITS[target](values[0], values[1]) if isinstance(values[1], int) else None
         if target is operator.pow and not _holds(operator.ge, args[1], 0):
             return None
+        if target is operator.pow and isinstance(values[0], int) and values[0] < 0:
+            return (1 - values[1] % 2 * 2) * (-values[0]) ** values[1]  # whose bounds torch knows
         if target is operator.invert:
             return -values[0] - 1
         return target(*values) if target in ALGEBRA else None

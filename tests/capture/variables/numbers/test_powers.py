@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import operator
 from typing import Any
@@ -124,6 +125,26 @@ def test_both_change(backend: str) -> None:
     with pytest.raises(OverflowError) as found:
         fast(x, 1e-4, 1e4, 3000)
     assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("base", [-1, -2, -3, 0, 2])
+def test_ints_to_ints_that_change(base: int) -> None:
+    """torch logs a warning where it cannot bound a power."""
+
+    def powers(x: torch.Tensor, n: int, m: int) -> Any:
+        return x * base**n, base**n, x + m**n, m**n, x + 1 if base**n > m else x - 1
+
+    compiled, x = capture.compile(powers), torch.ones(2, dtype=torch.float64)
+    logger, heard = logging.getLogger("torch.utils._sympy.interp"), logging.Handler()
+    records: list[Any] = []
+    heard.emit = records.append  # type: ignore[method-assign]
+    logger.addHandler(heard)
+    try:
+        for n, m in ((1, 2), (2, 3), (5, 4), (4, 7), (0, 2), (3, -2), (2, 0)):
+            assert repr(compiled(x, n, m)) == repr(powers(x, n, m))
+    finally:
+        logger.removeHandler(heard)
+    assert not records
 
 
 def test_a_counter_of_an_average() -> None:
