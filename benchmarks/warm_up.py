@@ -3,7 +3,7 @@
 In:  names of `benchmarks.programs` (all without); S: eager's run takes that long at least, 3 s without.
 Out: seconds of the captures in a first process, by phase, and milliseconds for each operation of the graphs.
 
-    vae: 3 captures, 29 operations, 0.39 s: imports 0.18, translate 0.08, joint 0.03, lower 0.06, llvm 0.11
+    vae: 3 captures, 29 operations, 0.41 s: imports 0.13, translate 0.09, joint 0.03, lower 0.06, llvm 0.12
 
 The store is empty, and the run is pinned to one core, which should be free. An operation is a node of a
 captured graph; what it costs has its derivative, too. `joint` traces a graph with its gradients and cuts it

@@ -43,7 +43,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.FunctionFieldSource: ("LOAD_FUNCTION_FIELD", lambda e, x: [s.FUNCTION_FIELDS.index(x.field)]),
     s.CellContentsSource: ("LOAD_CELL", lambda e, x: []),
     s.MethodFieldSource: ("LOAD_METHOD_FIELD", lambda e, x: [0 if x.field == "__self__" else 1]),
-    s.BuiltinSelfSource: ("LOAD_BUILTIN_SELF", lambda e, x: [x.definition]),
+    s.BuiltinSelfSource: ("LOAD_BUILTIN_SELF", lambda e, x: [x.descriptor]),
     s.ItemSource: ("LOAD_ITEM", lambda e, x: [x.index]),
     s.DequeItemSource: ("LOAD_DEQUE_ITEM", lambda e, x: [x.index]),
     s.DictItemSource: ("LOAD_DICT_ITEM", lambda e, x: [x.key]),

@@ -78,10 +78,11 @@ class Guarding:
         self._hashed.clear()
         self._compared.clear()
 
-    def of_change(self, *guards: Guard) -> None:
-        """Guards that nothing but the replay of a change needs: what the frame's code does is the same."""
-        self._of_changes.update(guard for guard in guards if guard not in self.guards)
-        self.guards.add(*guards)
+    def of_change(self, guard: Guard) -> None:
+        """A guard that nothing but the replay of a change needs: what the frame's code does is the same."""
+        if guard not in self.guards:
+            self._of_changes.add(guard)
+            self.guards.add(guard)
 
     def without_changes(self) -> None:
         """Python makes the changes of the frame itself."""

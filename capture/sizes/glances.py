@@ -12,7 +12,7 @@ arguments count, and items of containers among them; for lengths, the closure do
 by modules, and an entry is for one grad mode: a capture learns from the frames of its own module in its own
 mode. So the sizes of an evaluation between the steps of a training are no changes of the training.
 
-Of frames that look alike one is shown: native/frame/digest.c looks where `_arguments` does.
+Of frames that look alike one is shown: native/frame/digest.c looks where `_arguments` and `_reached` do.
 """
 
 from __future__ import annotations

@@ -189,20 +189,19 @@ def _view_at(tensor: Any, key: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     x[:, places, i]    ->    x.select(2, i), (:, places)
     """
     dim = 0
-    rest: list[Any] = []  # for each dim of the view so far
+    rest: list[Any] = []  # for the dims of the view up to the last tensor
     for position, item in enumerate(key):
         if item is Ellipsis:
             dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
         elif isinstance(item, (int, torch.SymInt)):
             tensor = tensor.select(dim, item)
-        else:
-            rest += [slice(None)] * (dim - len(rest))
-            if isinstance(item, torch.Tensor):
-                rest.append(item)
-            else:
-                tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+        elif isinstance(item, torch.Tensor):
+            rest += [slice(None)] * (dim - len(rest)) + [item]
             dim += 1
-    return tensor, tuple(rest) if any(isinstance(item, torch.Tensor) for item in rest) else ()
+        else:
+            tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+            dim += 1
+    return tensor, tuple(rest)
 
 
 def _has_symbols(key: Any) -> bool:

@@ -24,7 +24,7 @@ from guards.sources.attributes import (
     MroItemSource,
     TypeAttrSource,
     TypeSource,
-    definition_of,
+    descriptor_of,
 )
 from guards.sources.base import DerivedSource, Source
 from guards.sources.items import (
@@ -97,5 +97,5 @@ __all__ = [
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",
-    "definition_of",
+    "descriptor_of",
 ]

@@ -210,49 +210,49 @@ class CellContentsSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinSelfSource(DerivedSource):
-    """The object of a method of a built-in object, such as `[].append`. `definition` says which method it is
-    (`definition_of`).
+    """The object of a method of a built-in object, such as `[].append`. `descriptor` says which method it is
+    (`descriptor_of`).
     """
 
-    definition: ObjectRef
+    descriptor: ObjectRef
 
     @property
     def text(self) -> str:
         return f"{self.parent.text}.__self__"
 
     def read(self, owner: Any) -> Any:
-        definition = definition_of(owner)
-        if definition is None or not self.definition.is_same(definition):
+        descriptor = descriptor_of(owner)
+        if descriptor is None or not self.descriptor.is_same(descriptor):
             raise Unresolved(f"another method: {safe_repr(owner)}")
         return owner.__self__
 
 
-def definition_of(method: Any) -> Any:
-    """The descriptor of a method of a built-in object: `list.append` of `[].append`. None for other objects.
+def descriptor_of(method: Any) -> Any:
+    """`list.append` of `[].append`, and the same for methods of other built-in objects; else None.
 
-    A method has the address of a C struct, and its descriptor has the same.
+    A method and its descriptor have the same C struct, a `PyMethodDef`.
     """
     if type(method) is not BuiltinMethodType:
         return None
     owner: Any = method.__self__
     for cls in (owner, type(owner)) if isinstance_raw(owner, type) else (type(owner),):
         found = type_lookup(cls, method.__name__)
-        if type(found) in _ADDRESSES_AT and _address_in(found) == _address_in(method):
+        if type(found) in _DEFINITION_AT and _definition_in(found) == _definition_in(method):
             return found
     return None
 
 
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
-#: where the objects have the address of that struct: behind the head, or the class and two names, too
-_ADDRESSES_AT = {
+#: where an object has the address of that struct: behind its head, or behind its class and two names
+_DEFINITION_AT = {
     BuiltinMethodType: object.__basicsize__,
     MethodDescriptorType: object.__basicsize__ + 3 * _POINTER,
     ClassMethodDescriptorType: object.__basicsize__ + 3 * _POINTER,
 }
 
 
-def _address_in(method: Any) -> int | None:
-    return ctypes.c_void_p.from_address(id(method) + _ADDRESSES_AT[type(method)]).value
+def _definition_in(method: Any) -> int | None:
+    return ctypes.c_void_p.from_address(id(method) + _DEFINITION_AT[type(method)]).value
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
  * nanoseconds: with all that it imports. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
-/* What that costs in this one. */
+/* The same in this process, by what its captures have cost. */
 long long patience_expects(PyObject *patience, const CodeState *state);
 
 /* The code is captured now: the units of a run are what its entry inlines. The entry takes the counts. */

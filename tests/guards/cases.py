@@ -522,7 +522,7 @@ ATTRIBUTES = [
          {"bound again": lambda w: w.names.update(x=w.y.method)},
          {"of another": put("x", lambda: Plain().method), "function": put("x", Plain.method)}),
     Case("method of a built-in object", lambda: (lambda l: {"x": l.append, "y": l})([]),
-         lambda w: [IdentityGuard.of(s.BuiltinSelfSource(X, ObjectRef(s.definition_of(w.x))), w.y)],
+         lambda w: [IdentityGuard.of(s.BuiltinSelfSource(X, ObjectRef(s.descriptor_of(w.x))), w.y)],
          {"bound again": lambda w: w.names.update(x=w.y.append)},
          {"of another": put("x", lambda: [].append), "another method": lambda w: w.names.update(x=w.y.pop),
           "bound method": put("x", Plain().method), "function": put("x", len)}),

@@ -35,7 +35,7 @@ from guards.sources import (
     ConstantSource,
     MethodFieldSource,
     Source,
-    definition_of,
+    descriptor_of,
 )
 from guards.values import ObjectRef
 
@@ -112,12 +112,12 @@ def wrap_builtin_method(output: Output, value: Any, source: Source | None) -> Va
     if is_literal(value.__self__):
         guard_identity(output, value, source)
         return ConstantMethod(ConstantVariable(value.__self__), value.__name__)
-    definition = definition_of(value)
+    descriptor = descriptor_of(value)
     cls = type(value.__self__)
     overrides = cls.__flags__ & HEAP_TYPE and cls not in (torch.Tensor, torch.nn.Parameter)
-    if definition is not None and not overrides:
+    if descriptor is not None and not overrides:
         method = ValueMethod(
-            wrap(output, value.__self__, BuiltinSelfSource(source, ObjectRef(definition))), value.__name__
+            wrap(output, value.__self__, BuiltinSelfSource(source, ObjectRef(descriptor))), value.__name__
         )
         method.source = source
         return method

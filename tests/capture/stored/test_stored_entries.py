@@ -64,9 +64,13 @@ def made(text: str, name: str = "program", **names: Any) -> Any:
 GRAPH = "def f(x): return torch.relu(x) * 2"
 BREAK = "def f(x, seen):\n  y = x * 2\n  seen.append(1)\n  print('here')\n  return y + len(seen)"
 LEFT = "def f(x): return [n + 1 for n in range(3)], x"
+SIGNATURE = (
+    "import inspect\ndef g(a, *, b=2): pass\n"
+    "def f(x): return x * inspect.signature(g).parameters['b'].default"
+)
 
 
-@pytest.mark.parametrize(("text", "args"), [(GRAPH, ()), (BREAK, ([],)), (LEFT, ())])
+@pytest.mark.parametrize(("text", "args"), [(GRAPH, ()), (BREAK, ([],)), (LEFT, ()), (SIGNATURE, ())])
 def test_nothing_is_translated_twice(text: str, args: Any) -> None:
     results = [counted(made(text), X, *[list(a) for a in args]) for _ in range(2)]
     assert results[0][1] == 0

@@ -258,7 +258,7 @@ ROWS: list[tuple[str, str, str]] = [
      "import inspect\nclass C:\n  def g(s,a): pass\nc=C()\n"
      "def f(): return X+len(inspect.signature(c.g).parameters)", "C.g=lambda s,a,b: None"),
     ("method_of_frozen_set",
-     "g=frozenset((1,2)).__contains__\nL=[1]\ndef f(): return X+g(1),L", "g=frozenset((2,)).__contains__"),
+     "g=frozenset((1,2)).__contains__\ndef f(): return X+g(1)", "g=frozenset((2,)).__contains__"),
     ("id_of", "L=[1]\ndef f(): return X+1, id(L)==id(L)", "L=[2]"),
     ("type_of", "v=1\ndef f(): return X+1, type(v).__name__", "v=1.0"),
     ('class_name', 'class C: pass\nc=C()\ndef f(): return X+len(type(c).__name__)', "C.__name__='Longer'"),
