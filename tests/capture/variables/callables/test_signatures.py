@@ -1,4 +1,4 @@
-"""`inspect.signature` is translated as the Python code that it is: one graph, but for objects of `partial`."""
+"""`inspect.signature` is translated as the Python code that it is: one graph, but for a `partial`."""
 
 from __future__ import annotations
 
