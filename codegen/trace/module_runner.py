@@ -70,6 +70,9 @@ class ModuleRunner:
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if node.target is torch.autograd.grad:
             return traced_grad(self.recorder, *args, **kwargs)
+        if node.target is torch._C._set_default_dtype and args[0] != torch.get_default_dtype():
+            # calls of ATen don't name the dtype: `aten.rand([2])` would run under the one before the graph
+            raise UntraceableError("a change of the default dtype")
         replacement = FUNCTIONS.get(node.target) if node.op != "call_module" else None
         if replacement is not None:
             result = replacement(*args, **kwargs)

@@ -34,6 +34,14 @@ def dtype_across_a_break(x):
     return y, z, torch.ones(3) * x.sum()
 
 
+def draws_of_another_dtype(x):
+    torch.set_default_dtype(torch.float64)
+    try:
+        return torch.rand(3) * 4, torch.arange(3) / 2, x + torch.randn(4)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def deterministic(x):
     torch.use_deterministic_algorithms(True, warn_only=True)
     told = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
@@ -65,28 +73,35 @@ PROGRAMS = [
     (dtype_for_a_while, 1),
     (dtype_left_behind, 1),
     (dtype_across_a_break, 2),
+    (draws_of_another_dtype, 1),
     (deterministic, 1),
     (hooks_forbidden, 1),
     (one_kind_of_attention, 1),
 ]
 
 
-@pytest.mark.parametrize("backend", ["llvm", "eager"])
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager", "eager"])
 @pytest.mark.parametrize("function, graphs", PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
 def test_as_in_eager(function: Any, graphs: int, backend: str) -> None:
     flags = read_flags()
     x = torch.randn(3, 4)
     try:
+        torch.manual_seed(0)
         expected = function(x), read_flags()
         write_flags(flags)
         capture.reset()
         captured = capture.compile(function, backend=backend)
         for _ in range(2):
+            torch.manual_seed(0)
             result = captured(x), read_flags()
             write_flags(flags)
             assert result[1] == expected[1]
             for left, right in zip(result[0], expected[0], strict=True):
-                assert left == right if not isinstance(left, torch.Tensor) else torch.allclose(left, right)
+                if isinstance(left, torch.Tensor):
+                    assert left.dtype == right.dtype
+                    assert torch.allclose(left, right)
+                else:
+                    assert left == right
         assert capture.counters["graphs"]["compiled"] == graphs
     finally:
         write_flags(flags)
