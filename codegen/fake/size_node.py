@@ -19,6 +19,11 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
+from codegen.kernel.errors import NotSymbolic
+
+#: sympy's time grows much faster than the terms of a number. The sizes of common models have up to 40 terms;
+#: where windows are padded (`-h % 4`) level by level, they soon have 500, and one question takes seconds.
+MOST_TERMS = 150
 BINARY = """add sub mul float_pow pow_by_natural and_ or_ float_truediv int_truediv lshift
     rshift sym_min sym_max bitwise_and bitwise_or bitwise_xor"""
 COMPARISONS = "eq ne gt lt le ge"
@@ -38,6 +43,7 @@ class KnownNumbers:
         self.nodes: dict[Any, SymNode] = {}
         self.answers: dict[Any, Any] = {}
         self._results: dict[Any, Any] = {}
+        self._terms: dict[sympy.Basic, int] = {}
         self._version = 0
 
     def node(self, made: SymNode) -> SymNode:
@@ -47,6 +53,18 @@ class KnownNumbers:
             return made  # -0.0 equals 0.0, and is another number
         key = made._expr, made.pytype, made._hint, made.constant, made._optimized_summation
         return self.nodes.setdefault(key, made)
+
+    def terms_of(self, expression: sympy.Basic) -> int:
+        """How many terms it has, a term that comes twice counted twice."""
+        known = self._terms.get(expression)
+        if known is None:
+            known = self._terms[expression] = 1 + sum(map(self.terms_of, expression.args))
+        return known
+
+    def check_terms(self, node: SymNode) -> None:
+        """Raises NotSymbolic where a number has more terms than sympy handles in time."""
+        if node.pytype is int and self.terms_of(node._expr) > MOST_TERMS:
+            raise NotSymbolic(f"a size has more than {MOST_TERMS} terms")
 
     def results(self, version: int) -> dict[Any, Any]:
         """By operation and operands. `version` counts what the environment has learned about symbols."""
@@ -104,7 +122,9 @@ def computed_once(name: str, operands: Callable[..., tuple[Any, ...]], compute: 
         key = (name, self, *operands(*args))
         known = results.get(key)
         if known is None:
-            known = results[key] = env.numbers.node(compute(self, *args))
+            made = env.numbers.node(compute(self, *args))
+            env.numbers.check_terms(made)
+            known = results[key] = made
         result: SymNode = known
         return result
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from torch.fx.experimental.sym_node import SymNode
 
+from codegen.fake import size_node
 from codegen.fake.size_env import SizeEnv, new_size_env
+from codegen.kernel.errors import NotSymbolic
 
 
 def sizes(env: SizeEnv, *values: int) -> list[torch.SymInt]:
@@ -29,6 +32,17 @@ def test_a_guarded_answer_has_one_guard():
     n, m = sizes(env, 5, 7)
     assert n < m and n < m and not n * 2 == m
     assert [str(guard.expr) for guard in env.guards] == ["s0 < s1", "Ne(2*s0, s1)"]
+
+
+def test_a_number_of_too_many_terms_is_refused(monkeypatch):
+    monkeypatch.setattr(size_node, "MOST_TERMS", 20)
+    env = new_size_env()
+    n, m = sizes(env, 5, 7)
+    number = n + m // 2
+    with pytest.raises(NotSymbolic, match="more than 20 terms"):
+        for divisor in range(3, 9):
+            number = number + (number + divisor) // divisor
+    assert number == 5 + 3 + (5 + 3 + 3) // 3
 
 
 def test_what_the_environment_learns_changes_later_results():
