@@ -38,6 +38,12 @@ class GraphModule(torch.fx.GraphModule):
 
     forward = _WrittenWhenRead()  # of a module's own class once it is written
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Hooks for all modules are for the program's own: they don't see this one."""
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            return super().__call__(*args, **kwargs)  # a function that compiles graphs has registered them
+        return self.forward(*args, **kwargs)
+
     def recompile(self) -> PythonCode | None:  # type: ignore[override]
         """Write the source. The call of the constructor does not: it notes that there is a graph."""
         if "_has_graph" not in vars(self):

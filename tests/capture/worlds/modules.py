@@ -219,6 +219,39 @@ def global_forward_hook():
     return global_hook_world(nn.modules.module.register_module_forward_hook, hook)
 
 
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+@world
+def global_forward_hook_around_bodies():
+    """A function of autograd and a mapped function have graphs of their own, which are no modules."""
+    net = layers()
+
+    def run():
+        y = Squared.apply(net(X))
+        y = torch.vmap(lambda row: row * row.sum())(y)
+        return y, *torch.autograd.grad(y.sum(), list(net.parameters()))
+
+    def hook(module, args, output):
+        return tuple(part * 3 for part in output) if isinstance(output, tuple) else output * 3
+
+    handles: list = []
+    return with_restore(
+        run,
+        lambda: handles.append(nn.modules.module.register_module_forward_hook(hook)),
+        lambda: [handle.remove() for handle in handles],
+    )
+
+
 @world
 def global_forward_pre_hook():
     return global_hook_world(

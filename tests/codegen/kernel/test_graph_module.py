@@ -68,3 +68,17 @@ def test_the_source_goes_with_the_code() -> None:
     del gm
     gc.collect()
     assert not linecache.getlines(name)
+
+
+def test_hooks_for_all_modules_do_not_see_it() -> None:
+    """They are for the program's modules, and may change results. A hook of the module itself is called."""
+    gm, seen = module(), []
+    everywhere = torch.nn.modules.module.register_module_forward_hook(lambda m, args, result: result * 2)
+    try:
+        assert len(gm(torch.ones(2))) == 1
+        assert len(gm(torch.ones(2))) == 1  # its source is written now
+    finally:
+        everywhere.remove()
+    with gm.register_forward_hook(lambda m, args, result: seen.append(len(result))):
+        gm(torch.ones(2))
+    assert seen == [1]
