@@ -27,7 +27,7 @@ from capture.hooks.converters import forget_learned
 from capture.hooks.copies import remember_copies
 from capture.hooks.regions import Region, disabled, without_capture
 from capture.interpret.budget import forget_too_long
-from capture.policy import first_steps, gains, marks
+from capture.policy import first_steps, gains, marks, patience
 from capture.policy.marks import (
     allow_in_graph,
     assume_constant_result,
@@ -342,6 +342,7 @@ def reset() -> None:
     policy.forget_all()
     first_steps.forget_all()
     gains.forget()
+    patience.forget_prices()
     counters.clear()
     forget_warnings()
     forget_captures()

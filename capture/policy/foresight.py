@@ -1,11 +1,11 @@
-"""How much of the program's loops is still to come.
+"""How much of the program's loops is over.
 
 In:  the frames that run now.
-Out: how often what a frame has taken so far will be taken again.
+Out: the share of their turns that is done; what is to come of a frame's runs, native/frame/pace.c tells.
 
     for epoch in range(10):
         for batch in batches:      # a list of 100, the fourth turn
-            step(batch)            # 1,000 runs, 4 of them are done: 249 times as many are to come
+            step(batch)            # 4 of 1,000 runs are done: 0.004
 
 Known are the lengths of ranges, lists and tuples, also below `enumerate`, `zip` and generators, which have
 loops of their own, and so those of a `DataLoader`, whose batches come from such an iterator. Of other loops
@@ -26,15 +26,15 @@ from torch.utils.data import dataloader
 from capture.bytecode.loop_iterators import iterator_places
 
 
-def yet_to_come(frame: FrameType | None) -> float | None:
-    """What the loops of this frame and its callers will still take, as a multiple of what they have taken.
-    None: of no loop is known when it ends.
+def share_done(frame: FrameType | None) -> float | None:
+    """Of all turns of the loops of this frame and its callers, the share that is done, the present one
+    included: above 0, up to 1. None: of no loop is known when it ends.
     """
     done = None
     while frame is not None:
         done = _done_in(frame, done)
         frame = frame.f_back
-    return None if done is None else (1 - done) / done
+    return done
 
 
 #: the share of the loops so far inside that is done, with the present turn; None: they are unknown

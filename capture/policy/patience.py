@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: What it costs to interpret a code unit and to compile what comes of it. Measured on the captures of
 #: `benchmarks/programs` without a store: 6 to 12 us for a unit of a model, 9 to 25 us for a unit of an
 #: optimizer, whose code loops over the parameters. Each capture costs some 20 ms more, the first one of a
-#: process some 90 ms. What a process measures itself corrects this estimate.
+#: process some 120 ms. What a process measures itself corrects this estimate.
 #:
 #: Who captures after a share `s` of the cost `C`, and gains `g` of each step, is even after `s * C + C / g`
 #: of Python. With g = 0.5: 2.1 C for s = 0.1, 3 C for s = 1. A program that ends just behind the capture has
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 UNIT_NS = 10_000
 #: What each capture costs, whatever the code.
 LEAST_NS = 20_000_000
-#: What the first one costs beside: it imports the compiler. Measured in `vae` and `nanogpt`.
-FIRST_NS = 90_000_000
+#: What the first one costs beside: it imports the compiler. Of `x * 2 + 1` the first capture of a process
+#: takes 140 ms, and the next one of such a function 14 ms.
+FIRST_NS = 120_000_000
 #: The time of an entry beside that of Python up to which it stays, in means and in least times. What a graph
 #: with gradients gains in its backward is not seen here.
 PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
@@ -141,27 +142,31 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
         first_ns=FIRST_NS,
         judge=functools.partial(judge, learned=learned),
         glance=converter.glance,
-        foresee=functools.partial(will_save, learned=learned),
+        foresee=functools.partial(outlook, learned=learned),
         surcharge=converter.surcharge,
     )
 
 
-def will_save(learned: Learned | None = None) -> float | None:
-    """What a capture of the frame that begins now would save, as a multiple of what it has taken so far.
-    None: nobody knows.
+def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:
+    """For a capture of the frame that begins now: the share of the loops around it that is done, the share of
+    Python's time that the capture is expected to save, and whether another process has the entry from its
+    first frame on. None: of no loop is known when it ends.
 
-    Where entries stay on disk, a second run of the program counts, which has them from its first frame on.
+    Where entries stay on disk, a second run of the program counts.
     """
-    times = foresight.yet_to_come(sys._getframe().f_back)
-    if times is None:
-        return None
-    runs_again = learned is not None and learned.is_kept()
-    return gains.expected() * (times + (times + 1 if runs_again else 0))
+    done = foresight.share_done(sys._getframe().f_back)
+    return None if done is None else (done, gains.expected(), learned is not None and learned.is_kept())
 
 
 def has_to_pay() -> bool:
     """Whether a capture on this thread waited until it was worth its cost. Only the hook in C waits."""
     return hasattr(_capture, "Patience") and isinstance(_capture.get_callback()[0], _capture.Patience)
+
+
+def forget_prices() -> None:
+    """What captures have cost says nothing of the next ones."""
+    if hasattr(_capture, "Patience"):
+        _capture.forget_prices()
 
 
 def waited(code: CodeType) -> str:

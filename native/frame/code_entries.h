@@ -5,6 +5,7 @@
 
 #include "capture_native.h"
 #include "frame/entry.h"
+#include "frame/pace.h"
 #include "frame/pyversion.h"
 
 enum {
@@ -54,6 +55,7 @@ typedef struct {
     long long next_look_ns; /* of `ns`, before the next look for what an earlier process has made */
     long long units;        /* code units of the frames, and of all below them that a capture would inline */
     Timing whole;           /* without captures; without the first run */
+    Pace pace;              /* of the runs, in the loops around them */
     uint64_t glanced[MOST_GLANCES]; /* digests of what `glances` frames showed; 0: nobody can tell */
 } ColdRuns;
 

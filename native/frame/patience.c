@@ -49,8 +49,8 @@ typedef struct {
     PyObject
         *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
     PyObject *glance;    /* glance(frame); NULL: nothing looks */
-    PyObject *foresee;   /* foresee() -> what the loops around will save, in times of what they have taken;
-                            NULL: nothing is known of the future */
+    PyObject *foresee;   /* foresee() -> (done, gain, runs_again): of the loops around, and of a capture in
+                            them; NULL: nothing is known of the future */
     PyObject *surcharge; /* surcharge(code) -> what the capture of code that looks hot costs beside, in
                             nanoseconds; NULL: nothing */
     Rates rates;
@@ -102,7 +102,7 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
 
 long long patience_estimate(PyObject *callback, const CodeState *state)
 {
-    return price_without_experience(&((Patience *)callback)->rates, state);
+    return state->cold.runs == 0 ? 0 : price_without_experience(&((Patience *)callback)->rates, state);
 }
 
 long long patience_expects(PyObject *callback, const CodeState *state)
@@ -116,10 +116,16 @@ void patience_note_units(CodeState *state)
     state->inlined_units = cold->runs > 0 ? cold->units / cold->runs : state->inlined_units;
 }
 
+/* Whether it tells what captures cost. What ends early without an entry does not. */
+static int is_experience(const CodeState *state, long long expected, long long paid)
+{
+    const int is_first = state->paid_ns == 0 && !(state->marks & CODE_RESUME);
+    return is_first && expected > 0 && (code_state_is_warm(state) || paid > expected);
+}
+
 void patience_paid(CodeState *state, long long expected, long long paid)
 {
-    const int was_estimated = state->cold.runs > 0; /* what is asked about at once captures nothing */
-    if (state->paid_ns == 0 && was_estimated && !(state->marks & CODE_RESUME)) {
+    if (is_experience(state, expected, paid)) {
         price_was_paid(expected, paid);
     }
     state->paid_ns += paid;
@@ -184,9 +190,29 @@ static long long steady_ns(const CodeState *state)
 
 enum Forecast { FORECAST_FAILED = -1, FORECAST_NOTHING_KNOWN, FORECAST_PAYS, FORECAST_DOES_NOT_PAY };
 
-/* Whether a capture pays in the loops that run now. */
-static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const CodeState *state)
+/* What a capture saves in the loops that run now, in times of what the runs have taken: in this process, and
+ * in one more that has the entry from its first frame on. -1: an exception. Takes the reference. */
+static double saved_times(CodeState *state, PyObject *answer)
 {
+    double done, gain;
+    int runs_again;
+    const int is_read = PyTuple_Check(answer) && PyArg_ParseTuple(answer, "ddp", &done, &gain, &runs_again);
+    Py_DECREF(answer);
+    if (!is_read || !(done > 0 && done <= 1 && gain >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "foresee() must return None or (done, gain, runs_again), with done "
+                                          "above 0, up to 1, and a gain that is not negative");
+        return -1;
+    }
+    const Py_ssize_t runs = Py_MAX(state->cold.runs, 1); /* 0: a finalizer has cleared the entries */
+    const double times = pace_to_come(&state->cold.pace, runs, done) / (double)runs;
+    return gain * (times + (runs_again ? times + 1 : 0));
+}
+
+/* Whether a capture pays in the loops that run now. Where they run again and again, nobody knows how often:
+ * what is to come in them is the least. */
+static enum Forecast forecast(const Patience *patience, ThreadHook *hook, CodeState *state)
+{
+    const double taken = (double)steady_ns(state);
     const long long started = worked_ns();
     begin_callback(hook);
     PyObject *answer = PyObject_CallNoArgs(patience->foresee);
@@ -196,13 +222,14 @@ static enum Forecast forecast(const Patience *patience, ThreadHook *hook, const 
         Py_XDECREF(answer);
         return answer == NULL ? FORECAST_FAILED : FORECAST_NOTHING_KNOWN;
     }
-    const double times = PyFloat_AsDouble(answer);
-    Py_DECREF(answer);
-    if (times == -1 && PyErr_Occurred()) {
+    const double times = saved_times(state, answer);
+    if (times < 0) {
         return FORECAST_FAILED;
     }
-    const int pays = (double)steady_ns(state) * times >= (double)price_of(&patience->rates, state);
-    return pays ? FORECAST_PAYS : FORECAST_DOES_NOT_PAY;
+    const int pays = taken * times >= (double)price_of(&patience->rates, state);
+    return pays                              ? FORECAST_PAYS
+           : pace_repeats(&state->cold.pace) ? FORECAST_NOTHING_KNOWN
+                                             : FORECAST_DOES_NOT_PAY;
 }
 
 /* Hot code waits once more where the loops end soon. -1: an exception. */
@@ -241,7 +268,7 @@ static int is_time_for_a_forecast(const Patience *patience, const CodeState *sta
 }
 
 /* 1: the loops that run now will take so much of this code's time that a capture pays. -1: an exception. */
-static int will_get_hot(const Patience *patience, ThreadHook *hook, const CodeState *state)
+static int will_get_hot(const Patience *patience, ThreadHook *hook, CodeState *state)
 {
     const enum Forecast found = forecast(patience, hook, state);
     return found == FORECAST_FAILED ? -1 : found == FORECAST_PAYS;
@@ -505,7 +532,19 @@ PyTypeObject Patience_Type = {
     .tp_members = members,
 };
 
+static PyObject *forget_prices(PyObject *module, PyObject *ignored)
+{
+    price_forget();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"forget_prices", forget_prices, METH_NOARGS,
+     "forget_prices(): what the captures of this process have cost says nothing of the next ones."},
+    {NULL, NULL, 0, NULL},
+};
+
 int init_patience(PyObject *module)
 {
-    return PyModule_AddType(module, &Patience_Type);
+    return PyModule_AddType(module, &Patience_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

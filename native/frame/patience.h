@@ -23,7 +23,7 @@ int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook
 PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *frame);
 
 /* What a capture of the frames that Python has run would cost in a process without experience, in
- * nanoseconds: with all that it imports. */
+ * nanoseconds: with all that it imports. 0: Python has run none, so nobody knows. */
 long long patience_estimate(PyObject *patience, const CodeState *state);
 
 /* The same in this process, by what its captures have cost. */

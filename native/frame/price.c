@@ -142,6 +142,11 @@ void price_was_paid(long long expected, long long paid)
     experience.paid_ns += paid;
 }
 
+void price_forget(void)
+{
+    experience.expected_ns = experience.paid_ns = 0;
+}
+
 void price_python_worked(long long ns)
 {
     experience.python_ns += ns;

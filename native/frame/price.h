@@ -34,6 +34,9 @@ int price_is_reached(const Rates *rates, const CodeState *state, long long ns);
 /* A capture that was to cost `expected` has cost `paid`. */
 void price_was_paid(long long expected, long long paid);
 
+/* The next captures are expected to cost what they do in a process without experience. */
+void price_forget(void);
+
 /* Python has worked for so long in frames that wait. */
 void price_python_worked(long long ns);
 

@@ -36,7 +36,7 @@ def shown(hook, *calls, code=waits):
     """Which of these calls a glance sees, of those before the first forecast."""
     _capture.clear_entries(code.__code__)
     seen = []
-    settings = {"foresee": lambda: 0.0, "glance": lambda frame: seen.append(place)}
+    settings = {"foresee": lambda: (1.0, 1.0, False), "glance": lambda frame: seen.append(place)}
     patience = _capture.Patience(pytest.fail, lambda _: STRAIGHT, least_ns=1, unit_ns=10**6, **settings)
     hook.call_with(patience, code, *calls[0])  # a first run shows nothing
     for place, arguments in enumerate(calls):
@@ -182,7 +182,7 @@ def test_the_owner_of_a_wrapped_method(hook):
 def test_another_key(hook):
     """Each group of settings has a history of its own."""
     seen = []
-    settings = {"foresee": lambda: 0.0, "glance": lambda frame: seen.append(hook.key)}
+    settings = {"foresee": lambda: (1.0, 1.0, False), "glance": lambda frame: seen.append(hook.key)}
     patience = _capture.Patience(pytest.fail, lambda _: STRAIGHT, least_ns=1, unit_ns=10**6, **settings)
     _capture.clear_entries(waits.__code__)
     keys = [object(), object()]

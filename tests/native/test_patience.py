@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import itertools
 import subprocess
 import sys
 import time
@@ -46,6 +47,12 @@ def work(seconds):
 @pytest.fixture(autouse=True)
 def _work_is_left_to_python():
     _capture.skip_code(work.__code__)
+    _capture.forget_prices()  # of captures in other tests
+
+
+def will_save(times, runs_again=False):
+    """The forecast of a capture that saves so many times of what Python has spent in the frame."""
+    return 1 / (1 + times), 1.0, runs_again
 
 
 def patience(asked, **settings):
@@ -488,7 +495,7 @@ def test_what_takes_turns_with_an_entry_does_not_wait_for_what_that_has_cost(hoo
 @pytest.mark.parametrize("turns, runs", [(1, 1), (30, 4)])
 def test_what_takes_turns_with_an_entry_is_forecast_after_its_first_run(hook, turns, runs):
     f, asked = with_an_entry_for_one(hook, 0.0)
-    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    settings = {"least_ns": 10**9, "foresee": lambda: will_save(10_000.0)}
     while len(asked.names) == 1:
         for _ in range(turns):
             run(hook, asked, f, 1)
@@ -500,7 +507,7 @@ def test_what_takes_turns_with_an_entry_is_forecast_after_its_first_run(hook, tu
 def test_nothing_is_forecast_while_a_second_entry_has_served_nobody(hook):
     """Behind the first one it is: the next capture may have symbols for what has changed."""
     f, asked = with_an_entry_for_one(hook, 0.0)
-    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    settings = {"least_ns": 10**9, "foresee": lambda: will_save(10_000.0)}
     for captures in (2, 3):  # each of them gives an entry for 1
         for _ in range(20):
             run(hook, asked, f, 2, **settings)
@@ -958,7 +965,14 @@ def test_a_forecast_pays_for_what_the_capture_costs_beside(hook):
 
     def runs(times):
         for _ in range(5):
-            run(hook, asked, f, least_ns=10**9, foresee=lambda: times, surcharge=lambda code: 2 * 10**10)
+            run(
+                hook,
+                asked,
+                f,
+                least_ns=10**9,
+                foresee=lambda: will_save(times),
+                surcharge=lambda code: 2 * 10**10,
+            )
 
     runs(1000.0)
     assert asked.names == []
@@ -1048,7 +1062,9 @@ print(runs if asked else None)
     return ast.literal_eval(ran.stdout)
 
 
-@pytest.mark.parametrize("settings", ["least_ns=3 * 10**7", "least_ns=10**9, foresee=lambda: 1e6"])
+@pytest.mark.parametrize(
+    "settings", ["least_ns=3 * 10**7", "least_ns=10**9, foresee=lambda: (1e-6, 1.0, False)"]
+)
 def test_a_process_captures_what_the_last_one_left_only_if_it_is_longer(settings):
     """`settings`: Python has spent what a capture costs, or will spend it."""
     soon, later = (runs_before_the_callback((ns, ns), settings) for ns in (0, 4 * 10**7))
@@ -1062,6 +1078,58 @@ def test_what_one_capture_imports_alone_has_to_pay():
         runs_before_the_callback((10**9, 10**9), settings.format(first)) for first in (0, 3 * 10**8)
     )
     assert soon == 2 and never is None
+
+
+def runs_after_a_capture(seconds, gives_an_entry, least_ns):
+    """In a process without experience: after a capture of `g` that was to cost `least_ns` and has taken
+    `seconds`, how many runs of `f`, 4 ms each, come before the callback is asked about it. Its capture is to
+    cost 30 ms without experience.
+    """
+    program = f"""
+import time, _capture
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+_capture.skip_code(work.__code__)
+def f():
+    work(0.004)
+def g():
+    work(0.001)
+key, asked = object(), []
+def callback(frame):
+    asked.append(frame.code.co_name)
+    work({seconds})
+    if frame.code is g.__code__ and {gives_an_entry}:
+        entry = _capture.Entry(None, key, code=(lambda: None).__code__)
+        _capture.add_entry(frame.code, entry)
+        return entry
+def run(function, name, least_ns, **settings):
+    patience, runs = _capture.Patience(callback, lambda code: 1, least_ns=least_ns, **settings), 0
+    while runs < 100 and name not in asked:
+        _capture.set_callback(patience, key)
+        function()
+        _capture.set_callback(None, None)
+        runs += 1
+    return runs
+run(g, "g", {least_ns}, foresee=lambda: (1e-12, 1.0, False))
+print(run(f, "f", 3 * 10**7))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    return ast.literal_eval(ran.stdout)
+
+
+@pytest.mark.parametrize(
+    "seconds, gives_an_entry, least_ns, low, high",
+    [
+        (1.0, True, 10**7, 20, 28),  # it has cost a hundred times what was expected: 3 times the price
+        (1.0, False, 10**7, 20, 28),  # so has what has given nothing
+        (0.0, True, 10**9, 2, 5),  # it has cost next to nothing
+        (0.0, False, 10**9, 8, 11),  # what ends early without an entry tells nothing of captures
+    ],
+)
+def test_what_captures_have_cost_is_expected_of_the_next_ones(seconds, gives_an_entry, least_ns, low, high):
+    assert low <= runs_after_a_capture(seconds, gives_an_entry, least_ns) <= high
 
 
 # --- what an earlier process has made --------------------------------------------------------------------
@@ -1188,12 +1256,41 @@ def test_what_the_loops_will_take_makes_a_frame_hot(hook):
         work(0.001)
 
     asked = Asked()
-    settings = {"least_ns": 10**9, "foresee": lambda: 10_000.0}
+    settings = {"least_ns": 10**9, "foresee": lambda: will_save(10_000.0)}
     for _ in range(4):
         run(hook, asked, f, **settings)
     assert asked.names == []  # the first forecast comes after four runs
     run(hook, asked, f, **settings)
     assert asked.names == ["f"]
+
+
+@pytest.mark.parametrize("turns, pays", [(25, False), (10_000, True)])
+def test_a_loop_that_runs_again_counts_with_what_is_left_of_it(hook, turns, pays):
+    """In a `while`, runs of earlier times are no turns of the loop that runs now."""
+
+    def f():
+        work(0.0001)
+
+    asked = Asked()
+    _capture.clear_entries(f.__code__)
+    for count in range(260):  # 26 ms
+        done = (count % turns + 1) / turns
+        run(hook, asked, f, least_ns=50_000_000, foresee=lambda done=done: (done, 1.0, False))
+    assert bool(asked.names) is pays
+
+
+def test_hot_code_does_not_wait_where_the_loops_run_again(hook):
+    def f():
+        work(0.001)
+
+    asked, turns = Asked(), itertools.cycle(range(1, 17))
+    settings = {"least_ns": 40_000_000, "judge": lambda *_: None}
+    for turn in turns:
+        run(hook, asked, f, foresee=lambda turn=turn: (turn / 16, 0.001, False), **settings)
+        if asked.names:
+            break
+        runs = _capture.cold_runs(f.__code__)[1]
+    assert 30 < runs < 60
 
 
 def test_forecasts_are_rare(hook):
@@ -1204,7 +1301,7 @@ def test_forecasts_are_rare(hook):
 
     def foresee():
         forecasts.append(_capture.cold_runs(f.__code__)[1])
-        return 0.0
+        return will_save(0.0)
 
     for _ in range(20):
         run(hook, asked, f, least_ns=10**8, foresee=foresee)
@@ -1233,7 +1330,7 @@ def test_frames_before_the_first_forecast_are_looked_at(hook):
             f,
             number,
             least_ns=10**9,
-            foresee=lambda: 0.0,
+            foresee=lambda: will_save(0.0),
             glance=lambda frame: seen.append(frame.locals[0]),
         )
     assert seen == [1, 2, 3]
@@ -1254,21 +1351,40 @@ def test_hot_code_waits_where_the_loops_end_soon(hook, times, waits):
         work(0.01)
 
     asked = Asked()
-    settings = {"least_ns": 15_000_000, "foresee": lambda: times, "judge": lambda *_: None}
+    settings = {
+        "least_ns": 15_000_000,
+        "foresee": lambda: times and will_save(times),
+        "judge": lambda *_: None,
+    }
     for _ in range(3):  # 20 ms are spent before the third one
         run(hook, asked, f, **settings)
     assert bool(asked.names) is not waits
     while not asked.names:
-        assert _capture.cold_runs(f.__code__)[2] < 3 * 15_000_000
+        assert _capture.cold_runs(f.__code__)[2] < 4 * 15_000_000  # three times that, and a run
         run(hook, asked, f, **settings)
 
 
-def test_an_error_of_a_forecast_reaches_the_program(hook):
+WRONG_FORECASTS = [
+    (lambda wrong=wrong: wrong, ValueError)
+    for wrong in (
+        0.5,
+        (0.5, 0.5),
+        (0.0, 0.5, False),
+        (1.5, 0.5, False),
+        (0.5, -1.0, False),
+        ("1", 0.5, False),
+    )
+]
+
+
+@pytest.mark.parametrize("forecast, error", [(lambda: 1 / 0, ZeroDivisionError), *WRONG_FORECASTS])
+def test_an_error_of_a_forecast_reaches_the_program(hook, forecast, error):
     def f():
         work(0.001)
 
     asked = Asked()
+    _capture.clear_entries(f.__code__)
     for _ in range(4):
-        run(hook, asked, f, least_ns=10**9, foresee=lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        run(hook, asked, f, least_ns=10**9, foresee=lambda: 1 / 0)
+        run(hook, asked, f, least_ns=10**9, foresee=forecast)
+    with pytest.raises(error):
+        run(hook, asked, f, least_ns=10**9, foresee=forecast)

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 import capture
 from capture.bytecode.loop_iterators import iterator_places
 from capture.policy import gains, patience
-from capture.policy.foresight import yet_to_come
+from capture.policy.foresight import share_done
 
 
 def alone(function, *args):
@@ -31,7 +31,9 @@ def alone(function, *args):
 
 
 def seen(found):
-    found.append(yet_to_come(sys._getframe(1)))
+    """How often what the loops have taken so far will be taken again."""
+    done = share_done(sys._getframe(1))
+    found.append(None if done is None else 1 / done - 1)
 
 
 def plain_range(n, found):
@@ -291,7 +293,7 @@ def test_without_a_known_loop():
 
 
 def test_a_frame_without_a_caller():
-    assert yet_to_come(None) is None
+    assert share_done(None) is None
 
 
 def test_a_list_that_shrinks_under_its_loop():

@@ -28,7 +28,7 @@ def hot(monkeypatch):
     monkeypatch.setattr(patience, "UNIT_NS", 0)
     monkeypatch.setattr(patience, "LEAST_NS", 0)
     monkeypatch.setattr(patience, "FIRST_NS", 0)
-    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: None)  # pytest has loops, too
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
     with capture.config.patch(when="hot"):
         yield
 
@@ -254,11 +254,11 @@ def test_an_entry_that_is_slower_goes():
 
 
 def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
-    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: 10.0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: 0.1)
     assert gains.expected() == gains.GAIN
     for _ in range(gains.TRIALS):
         verdict((1000, 900), (200, 150))
-    assert patience.will_save() == pytest.approx(10 * (gains.GAIN + 0.8) / 2)
+    assert patience.outlook() == (0.1, pytest.approx((gains.GAIN + 0.8) / 2), False)
     for _ in range(100):
         verdict((1000, 900), (2000, 1900))
     assert 0 < gains.expected() < 0.1
@@ -270,11 +270,11 @@ def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_another_run_counts_where_entries_stay(monkeypatch, kept):
-    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: 3.0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: 0.25)
     learned = types.SimpleNamespace(is_kept=lambda: kept)
-    assert patience.will_save(learned) == pytest.approx(gains.GAIN * (3 + 4 if kept else 3))
-    monkeypatch.setattr(foresight, "yet_to_come", lambda frame: None)
-    assert patience.will_save(learned) is None
+    assert patience.outlook(learned) == (0.25, gains.GAIN, kept)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)
+    assert patience.outlook(learned) is None
 
 
 def test_both_the_mean_and_the_least_time_have_to_be_worse():
