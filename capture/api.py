@@ -20,7 +20,7 @@ import torch
 
 from capture.backends.registry import names
 from capture.backends.settings import check_mode, make_settings
-from capture.bytecode.resume import forget_open_locals
+from capture.bytecode.resume import forget_left, forget_open_locals
 from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
 from capture.hooks.converters import forget_learned
@@ -348,3 +348,4 @@ def reset() -> None:
     forget_captures()
     forget_too_long()
     forget_open_locals()
+    forget_left()

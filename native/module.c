@@ -31,6 +31,7 @@ static int init_parts(PyObject *module)
         {"code_entries", init_code_entries},
         {"eval_frame", init_eval_frame},
         {"patience", init_patience},
+        {"turns", init_turns},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
         {"young_objects", init_young_objects},

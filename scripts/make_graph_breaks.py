@@ -22,7 +22,8 @@ after it. The result is the same, but the program is slower. `capture.explain(fn
 `CAPTURE_LOGS=graph_breaks` show each break with its line. Under `fullgraph=True` a break is an error,
 `capture.Unsupported`.
 
-The values that the program has at the break take the place of the words in braces.
+The values that the program has at the break take the place of the words in braces. A break that is not on
+this page, `turn`, is no fault of the program: a loop got hot while it ran, and each turn runs one capture.
 `scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py` and
 `docs/break_examples.py`. Each reason has a program that breaks and one that does not; both are run by a test.
 

@@ -20,6 +20,7 @@ from types import CodeType
 
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
+from capture_records import dataclass
 
 #: the number of items on the stack, and which of them are iterators of loops: bit i is the item at place i
 _Stack = tuple[int, int]
@@ -44,17 +45,55 @@ def iterator_places(code: CodeType) -> dict[int, tuple[int, ...]]:
     return found
 
 
+@dataclass(frozen=True)
+class Head:
+    """Where each turn of a loop outside of exception handlers begins.
+
+    index: of the instruction that takes the next item (`steps`), or of the first one in a turn of a `while`
+    loop. depth: the number of items on the stack when the turn begins. All of these are objects: the item,
+    the iterators of the loops around, and what leaves the `with` blocks around. start, end: offsets.
+    """
+
+    index: int
+    steps: bool
+    depth: int
+    start: int
+    end: int
+
+
+def heads(code: CodeType) -> list[Head]:
+    """The loops of the code, the outer ones first."""
+    items = list(dialect.bare_instructions(code))
+    jumps = [item for item in items if item.target is not None and item.target <= item.offset]
+    if not jumps:
+        return []
+    try:
+        flow = _Flow(code, items, handlers=False)
+    except _Irregular:
+        return []
+    last = {flow.index_of(jump.target): jump.offset for jump in jumps if jump.target is not None}
+    found = []
+    for index, end in last.items():
+        steps = items[index].name in dialect.STEPS_LOOP
+        begin = flow.before.get(index + steps)
+        if begin is not None:
+            found.append(Head(index, steps, begin[0], items[index].offset, end))
+    return sorted(found, key=lambda head: head.start)
+
+
 class _Irregular(Exception):
     """Two ways to one instruction leave different numbers of items."""
 
 
 class _Flow:
-    """The stack before each instruction that can be reached: forward data flow to a fixed point."""
+    """The stack before each instruction that can be reached: forward data flow to a fixed point. Without
+    `handlers` no exception is raised.
+    """
 
-    def __init__(self, code: CodeType, items: list[dialect.BareInstruction]) -> None:
+    def __init__(self, code: CodeType, items: list[dialect.BareInstruction], handlers: bool = True) -> None:
         self.items = items
         self.offsets = [item.offset for item in items]
-        self.handlers = list(dialect.exception_table(code))
+        self.handlers = list(dialect.exception_table(code)) if handlers else []
         self.before: dict[int, _Stack] = {}
         self.waiting: list[int] = []
         self._reach(0, (dialect.depth_at_start(code), 0))
@@ -63,7 +102,7 @@ class _Flow:
             for following, stack in self._ways(index, *self.before[index]):
                 self._reach(following, stack)
 
-    def _index(self, offset: int) -> int:
+    def index_of(self, offset: int) -> int:
         """A jump may lead to a part of the instruction, in front of it."""
         return bisect_left(self.offsets, offset)
 
@@ -81,7 +120,7 @@ class _Flow:
         item = self.items[index]
         if item.target is not None:
             kept, after = dialect.untouched(depth, item, by_jump=True)
-            yield self._index(item.target), (after, iterators & _lowest(kept))
+            yield self.index_of(item.target), (after, iterators & _lowest(kept))
         if item.name not in dialect.ENDS and item.name not in dialect.ALWAYS_JUMPS:
             kept, after = dialect.untouched(depth, item, by_jump=False)
             stepped = 1 << depth - 1 if item.name in dialect.STEPS_LOOP else 0
@@ -90,7 +129,7 @@ class _Flow:
             if handler.start <= item.offset < handler.end:
                 kept = min(handler.depth, _untouched(depth, item))
                 yield (
-                    self._index(handler.target),
+                    self.index_of(handler.target),
                     (handler.depth + 1 + handler.lasti, iterators & _lowest(kept)),
                 )
 

@@ -122,6 +122,25 @@ def forget_open_locals() -> None:
 _open_locals: CodeTable[OpenLocals] = CodeTable()
 
 
+#: original -> the heads of its loops that were left while they ran (`capture.bytecode.turns`)
+_left: CodeTable[frozenset[int]] = CodeTable()
+
+
+def note_left(original: CodeType, head: int) -> None:
+    """From now on each turn of this loop is captured alone."""
+    _left[original] = left_heads(original) | {head}
+
+
+def left_heads(code: CodeType) -> frozenset[int]:
+    """The instructions at which a turn of such a loop ends, in the code or a resume function of it."""
+    point = point_of(code)
+    return frozenset(head + point.prologue for head in _left.get(point.original) or ())
+
+
+def forget_left() -> None:
+    _left.clear()
+
+
 @cached(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """The code of a resume function.

@@ -129,9 +129,16 @@ class Attempts:
         """
         if tx.returned is not None:
             return None
+        if tx.ends_turn and tx.steps != self.break_at:
+            return self._end_of_turn(tx)
         if self.expected is not None and not self.expected.is_where(tx):
             raise UnexpectedWay
         return self.reason
+
+    def _end_of_turn(self, tx: RootTranslator) -> GraphBreak:
+        signal = GraphBreak("turn", name=self.frame.code.co_name)
+        signal.stack.append(tx.frame_summary())
+        return signal.without_frames()
 
     def note_stores(self, tx: RootTranslator) -> None:
         """Raises NumbersChange where the frame's own stores would make its guards fail at the next call."""

@@ -16,7 +16,7 @@ import _capture
 import numpy as np
 import torch
 
-from capture.bytecode.resume import is_resume
+from capture.bytecode.resume import is_resume, left_heads, point_of
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.scope import Scope
 from capture.interpret.translator import Translator
@@ -39,6 +39,9 @@ class RootTranslator(Translator):
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals), local_variables, cells)
+        self.turn_heads = left_heads(code) if output.budget.has_to_pay else frozenset()
+        self.prologue = point_of(code).prologue
+        self.ends_turn = False  # it stands at the end of a turn that is captured alone
         self.left_until: int | None = None  # behind a break, Python runs the frame up to this instruction
         self.entry_values = {id(value) for value in values.values()}
         #: whether the arguments or the closure hold anything of torch
@@ -60,7 +63,7 @@ class RootTranslator(Translator):
         )
 
     def run_to_break(self, break_at: int | None) -> Variable | None:
-        """Run until the frame returns, or until `break_at` instructions are done.
+        """Run until the frame returns, or until `break_at` instructions are done, or a turn of its loop.
 
         Raises GraphBreak where an instruction can't be captured. Then `steps` stands at that instruction.
         """
@@ -68,7 +71,8 @@ class RootTranslator(Translator):
         while self.returned is None:
             if watch is not None:
                 watch.before_step(self)
-            if self.steps == break_at:
+            self.ends_turn = self.index in self.turn_heads and self.steps > self.prologue
+            if self.steps == break_at or self.ends_turn:
                 break
             try:
                 self.step()

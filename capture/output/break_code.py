@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 #: the reasons for breaks at instructions whose result is another one in each call
-UNKNOWN_RESULT = frozenset({"data_dependent_value", "iterate"})
+UNKNOWN_RESULT = frozenset({"data_dependent_value", "iterate", "turn"})
 
 
 def code_for_break(tx: RootTranslator, reason: str) -> FrameCode:
@@ -52,7 +52,9 @@ def code_for_break(tx: RootTranslator, reason: str) -> FrameCode:
     fill_cells(tx, code)
     replay_state(code, tx.output)
     tx.output.side_effects.deferred.emit(code)
-    if tx.left_until is None:
+    if _is_between(tx):
+        _go_on(tx, code)
+    elif tx.left_until is None:
         _break(tx, code, reason in UNKNOWN_RESULT)
     else:
         _leave_statements(tx, code, tx.left_until)
@@ -65,10 +67,21 @@ def _live_locals(tx: RootTranslator) -> list[str]:
     """
     point = resume.point_of(tx.code)
     names: set[str] = set()
-    for target in _targets(tx) if tx.left_until is None else (tx.index, tx.left_until):
+    for target in _places_to_go_on(tx):
         names |= live_names(point.original, target - point.prologue)
     names.add(resume.owner_name(point.original) or "")
     return [name for name in tx.locals if name in names]
+
+
+def _is_between(tx: RootTranslator) -> bool:
+    """Whether the frame goes on with the instruction at which it breaks: the first one in a turn."""
+    return tx.ends_turn and tx.instructions[tx.index].name not in dialect.STEPS_LOOP
+
+
+def _places_to_go_on(tx: RootTranslator) -> list[int]:
+    if _is_between(tx):
+        return [tx.index]
+    return _targets(tx) if tx.left_until is None else [tx.index, tx.left_until]
 
 
 def _targets(tx: Translator) -> list[int]:
@@ -99,7 +112,7 @@ def _build_everything(tx: RootTranslator, code: PythonCode) -> None:
 
 def ends_the_frame(tx: RootTranslator) -> bool:
     """Whether the frame only returns the result of the instruction that breaks the graph."""
-    if tx.left_until is not None:
+    if tx.left_until is not None or _is_between(tx):
         return False
     if tx.handlers[tx.index] is not None:
         return False
@@ -133,6 +146,13 @@ def _break(tx: Translator, code: PythonCode, unknown: bool) -> None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
         _continue_at(tx, code, handler.target, kinds)
+
+
+def _go_on(tx: RootTranslator, code: PythonCode) -> None:
+    for variable in tx.stack:
+        _push(code, variable)
+    code.append(DEAD_LOCALS)
+    _continue_at(tx, code, tx.index, [_kind(v) for v in tx.stack])
 
 
 def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
@@ -257,7 +277,11 @@ def _continue_at(
     owner = resume.owner_name(point.original)
     wanted = live | {owner}
     held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # its cell passes the owner on
-    names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code, tx.stack))
+    names = tuple(
+        name
+        for name in point.original.co_varnames  # the order of `capture.bytecode.turns`, too
+        if name in held and (name in wanted or end_is_noticed(held[name], code, tx.stack))
+    )
     if in_locals is not None:
         names = tuple(in_locals)
     code.load_callable(_capture.Continuation)

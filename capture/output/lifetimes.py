@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
@@ -26,7 +28,9 @@ def end_is_noticed(variable: Variable, code: PythonCode, stack: Sequence[Variabl
     to an object that the frame never built. True also for a tensor on the stack at the break: what Python
     calls with it may keep a weak reference.
     """
-    if isinstance(variable, TensorVariable):
+    if isinstance(variable, TensorVariable) or (
+        isinstance(variable, LazyVariable) and isinstance(variable.value, torch.Tensor)
+    ):
         return any(item is variable for item in stack)
     held = variable.value if isinstance(variable, LazyVariable) else variable.as_class()
     if isinstance(held, type) and variable.source is not None:  # its bases know it (`__subclasses__`)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from enum import IntEnum
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,7 +31,7 @@ from capture.report import observe
 from capture.report.config import config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from capture.policy.settings import CaptureSettings
 
@@ -88,6 +89,10 @@ class Learned(Protocol):
 
     def is_kept(self) -> bool: ...
 
+    def left_loops(self, code: CodeType) -> Collection[int]: ...
+
+    def note_left(self, code_of: weakref.ref[CodeType], number: int) -> None: ...
+
 
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
@@ -144,6 +149,33 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
         glance=converter.glance,
         foresee=functools.partial(outlook, learned=learned),
         surcharge=converter.surcharge,
+        twin=functools.partial(twin, learned=learned),
+        judge_turns=judge_turns,
+    )
+
+
+def judge_turns(code: CodeType, entry: Any, python: int, own: tuple[int, int]) -> bool:
+    """Whether a loop that Python has left pays, by the nanoseconds of a turn with all that it calls: the mean
+    in Python; the mean and the least of the entry.
+    """
+    pays = min(own) <= PAYS * python
+    observe.tell("trial", entry=entry, python=(python, python), own=own)
+    if not pays:
+        took = f"a turn of its loop took {own[0] / 1e6:.3f} ms, in Python {python / 1e6:.3f} ms"
+        observe.tell("dropped", code=code, entry=entry, reason=took)
+    return pays
+
+
+def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
+    """What runs in place of a function of the program that may be called once: it can leave its loops."""
+    if frame_filter.origin_of(code.co_filename) != "program" or frame_filter.asks_for_locals(code):
+        return None
+    from capture.bytecode import turns  # lazy: import time
+
+    if learned is None or _capture.is_resume(code):
+        return turns.twin_of(code)
+    return turns.twin_of(
+        code, learned.left_loops(code), functools.partial(learned.note_left, weakref.ref(code))
     )
 
 

@@ -30,6 +30,14 @@ class Reason:
     hint: str
 
 
+#: Breaks that are no fault of the program. Only a block that waits until loops are hot has them.
+WANTED = {
+    "turn": Reason(
+        "a turn of a loop in {name}() is captured alone: the loop got hot while it ran",
+        "nothing has to: the same graphs run each turn",
+    ),
+}
+
 REASONS: dict[str, Reason] = {
     "data_dependent_jump": Reason(
         "a branch depends on the values of a tensor",
@@ -160,7 +168,7 @@ REASONS: dict[str, Reason] = {
 class BreakReason:
     """One graph break, as the user sees it.
 
-    id: key of `REASONS`.
+    id: key of `REASONS`, or of `WANTED`.
     reason, hint: texts.
     user_stack: the user's frames, outermost first. The last line is the line of the graph break.
     message: what the program gave to `capture.graph_break`.
@@ -188,7 +196,7 @@ class GraphBreak(Retry):
     """
 
     def __init__(self, reason_id: str, **values: Any) -> None:
-        reason = REASONS[reason_id]
+        reason = REASONS.get(reason_id) or WANTED[reason_id]
         texts = {k: v if isinstance(v, str) else _describe(v) for k, v in values.items()}
         self.reason_id = reason_id
         self.text = reason.text.format(**texts)

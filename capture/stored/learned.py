@@ -1,5 +1,5 @@
-"""What earlier runs of this program learned of its functions: which have entries, which of these pay, and
-what Python has spent in the others.
+"""What earlier runs of this program learned of its functions: which have entries, which of these pay, what
+Python has spent in the others, and which loops were left.
 
 In:  frames that were captured or left to Python, and the verdicts on entries that were on trial
      (`capture.policy.patience`). At the end of the process: the time of all functions that did not get hot.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
 
 KIND = "program"
-SCHEMA = 3
+SCHEMA = 4
 MOST = 4096  # rows of each sort in one file; the oldest goes first
 #: what a row may say
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
@@ -65,9 +65,11 @@ class _Rows:
 
     kinds: dict[str, Kind] = field(default_factory=dict)
     spent: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: the loops that their frames have left, by their numbers
+    left: dict[str, list[int]] = field(default_factory=dict)
 
     def names(self) -> set[str]:
-        return {row.rpartition(":")[0] for row in (*self.kinds, *self.spent)}
+        return {row.rpartition(":")[0] for row in (*self.kinds, *self.spent, *self.left)}
 
     def as_data(self) -> Any:
         return {name: dict([*rows.items()][-MOST:]) for name, rows in vars(self).items()}
@@ -138,6 +140,20 @@ class Learned:
             rows.spent[row] = min(MOST_NOTED, before + ns), min(MOST_NOTED, max(most, ns))
         self._put(rows)
 
+    def left_loops(self, code: CodeType) -> list[int]:
+        """The loops of the function that its frames have left (`capture.bytecode.turns`)."""
+        return self._known().left.get(_row(code), []) if self._may_know(code) else []
+
+    def note_left(self, code_of: weakref.ref[CodeType], number: int) -> None:
+        """A frame has left this loop. In the next process it does so after a few turns."""
+        code = code_of()
+        if code is None or number in self.left_loops(code):
+            return
+        rows = self._read()
+        row = _row(code)
+        rows.left[row] = [*rows.left.pop(row, []), number]
+        self._put(rows)
+
     def is_kept(self) -> bool:
         """Whether the next run of the program has what this one captures."""
         return store_of(self._settings) is not None
@@ -180,7 +196,8 @@ class Learned:
             content = json.loads(data)
             kinds = {str(row): Kind(kind) for row, kind in content["kinds"].items() if kind in KINDS}
             spent = {str(row): _times(*times) for row, times in content["spent"].items()}
-            return _Rows(kinds, spent)
+            left = {str(row): [int(number) for number in numbers] for row, numbers in content["left"].items()}
+            return _Rows(kinds, spent, left)
         except (ValueError, RecursionError, AttributeError, TypeError, KeyError, OverflowError) as damage:
             text = "what earlier runs learned of this program is not used: %s: %s"
             log.get("cache").logger.warning(text, type(damage).__name__, damage)

@@ -33,6 +33,18 @@ static void release_entries(Entry **entries, Py_ssize_t count)
     PyMem_Free(entries);
 }
 
+static void drop_twin(CodeState *state)
+{
+    PyCodeObject *twin = state->twin;
+    CodeState *of_twin = twin == NULL ? NULL : code_state(twin);
+    state->twin = NULL;
+    state->twin_is_known = 0;
+    if (of_twin != NULL) {
+        of_twin->twins = NULL;
+    }
+    Py_XDECREF(twin);
+}
+
 /* An entry may run user code when it dies. So the state is consistent and empty before the first one dies. */
 static void drop_all_entries(CodeState *state)
 {
@@ -44,6 +56,9 @@ static void drop_all_entries(CodeState *state)
     state->cold = (ColdRuns){.kind = KIND_UNKNOWN};
     state->looks = (LookUps){.kind = KIND_UNKNOWN};
     state->paid_ns = state->earlier_ns = state->most_ns = 0;
+    state->has_left = 0;
+    state->turns = (TurnTrial){0};
+    drop_twin(state);
     release_entries(entries, count);
 }
 
@@ -83,6 +98,22 @@ CodeState *ensure_code_state(PyCodeObject *code)
     state->previous = &all_states;
     state->next->previous = state->previous->next = state;
     return state;
+}
+
+int code_state_set_twin(CodeState *state, PyCodeObject *twin)
+{
+    CodeState *of_twin = twin == NULL ? NULL : ensure_code_state(twin);
+    if (twin != NULL && of_twin == NULL) {
+        Py_DECREF(twin);
+        return -1;
+    }
+    if (of_twin != NULL) {
+        of_twin->marks |= CODE_OUTPUT;
+        of_twin->twins = state;
+    }
+    state->twin = twin;
+    state->twin_is_known = 1;
+    return 0;
 }
 
 /* --- for the evaluator ------------------------------------------------------------------------------- */

@@ -70,6 +70,15 @@ typedef struct {
     uint64_t states[MOST_LOOK_STATES]; /* `count` states of the thread in which nothing was found */
 } LookUps;
 
+/* The turns of a loop that Python has left, beside those of Python (turns.c). */
+typedef struct {
+    long long python_ns;   /* a turn in Python; 0: nothing is compared */
+    long long started_ns;  /* the present turn */
+    long long captures_ns; /* of the hook at that time: a turn with a capture does not count */
+    int runs;
+    Timing own;
+} TurnTrial;
+
 typedef struct CodeState {
     struct CodeState *next, *previous; /* the list of all states, for all_codes() */
     PyCodeObject *code;                /* borrowed: the code object owns this */
@@ -87,8 +96,17 @@ typedef struct CodeState {
     long long earlier_ns;    /* what earlier processes have spent in it without a capture: all of them */
     long long most_ns;       /* and one of them */
     long long inlined_units; /* of a run when it was captured: a capture around it would inline so much */
+    PyCodeObject *twin;      /* the code that can leave its loops (turns.c), if there is one */
+    struct CodeState *twins; /* borrowed: of the code whose twin this is, or NULL */
+    int has_left;            /* a frame has left a loop */
+    int twin_is_known;       /* somebody has asked for the twin */
+    TurnTrial turns;         /* of a resume function that is one turn of a loop */
     Entry **entries;
 } CodeState;
+
+/* `twin` stands for the code of `state`, which takes the reference; NULL: the code has no twin. 0, or -1 with
+ * an exception. */
+int code_state_set_twin(CodeState *state, PyCodeObject *twin);
 
 extern Py_ssize_t code_extra_index;
 

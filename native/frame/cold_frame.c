@@ -8,23 +8,22 @@
  *     a frame around keeps it and its callees back     ->  it counts for that frame
  *     its result has a gradient                        ->  it counts with the backward behind it
  *     it records many operations for a backward        ->  they count where its code units are fewer
- *     it unrolls a loop that is one call of a graph    ->  they do not count */
+ *     it unrolls a loop that is one call of a graph    ->  they do not count
+ *     it leaves a loop that got hot                    ->  its resume function goes on, and counts for itself
+ */
 
 #include "frame/cold_frame.h"
 
 #include "frame/autograd_nodes.h"
+#include "frame/continuation.h"
+#include "frame/patience.h"
 #include "frame/price.h"
+#include "frame/turns.h"
 #include "frame/worked_time.h"
 #include "tensors/tensor_access.h"
 
 /* The time of a forward and its backward, in forwards. */
 enum { FORWARD_AND_BACKWARD = 3 };
-
-/* What an operation and its backward have to save, in code units of 10 us. Their capture takes 1.2 ms in an
- * unrolled loop of Python, and 2.7 ms in a step of `torch.gru` in half precision. The graphs of such loops
- * save 0.85 of Python's time, where 0.4 is expected. The operations of most models have more code units of
- * their own. */
-enum { UNITS_OF_A_NODE = 60 };
 
 static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
 {
@@ -113,10 +112,32 @@ static PyObject *run_kept_back(PyThreadState *tstate, InterpreterFrame *frame, T
     return value;
 }
 
+/* The first frame of code with loops runs as its twin, which may leave them, and so do all behind one that
+ * did. (What runs again gets hot as a whole.) NULL: an exception, or the frame has no twin. */
+static PyCodeObject *twin_to_run(ThreadHook *hook, CodeState *state)
+{
+    const int is_first = state->cold.runs == 0 && state->count == 0;
+    const int may_leave = is_first || state->has_left || (state->marks & CODE_RESUME);
+    const int drives = blocking_inside(hook->blocking, state->cold.kind) == BLOCKS_NOTHING;
+    return state->cold.kind == KIND_LOOP && may_leave && drives ? patience_twin(hook->callback, hook, state)
+                                                                : NULL;
+}
+
+/* Takes the reference to the value of a frame that may have left a loop. A resume function gives its
+ * Continuation to the loop that called it. */
+static PyObject *continued(InterpreterFrame *frame, PyObject *value, unsigned marks)
+{
+    if ((marks & CODE_RESUME) || !is_continuation(value)) {
+        return value;
+    }
+    frame_release_locals(frame);
+    return run_continuations(value);
+}
+
 /* Loops make more operations than their code shows. */
 static void count_operations(ThreadHook *hook, unsigned long long units_before, unsigned long long nodes)
 {
-    hook->units = Py_MAX(hook->units, units_before + UNITS_OF_A_NODE * nodes);
+    hook->units = Py_MAX(hook->units, units_before + (unsigned long long)units_of_nodes((long long)nodes));
 }
 
 PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
@@ -127,8 +148,15 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     if (is_kept_back(hook, state->cold.kind)) {
         return run_kept_back(tstate, frame, hook, state->cold.kind);
     }
+    PyCodeObject *twin = twin_to_run(hook, state);
+    if (twin == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
+    const unsigned marks = state->marks;
     const enum Blocking outside = hook->blocking;
+    struct TurnRun *around = hook->turns;
+    hook->turns = NULL;
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
     const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
@@ -136,10 +164,13 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
     const long long started = worked_ns();
-    PyObject *value = run_in_python(tstate, frame, hook, state->cold.kind);
+    PyObject *value = twin != NULL ? run_by_turns(tstate, frame, hook, state)
+                                   : run_in_python(tstate, frame, hook, state->cold.kind);
     const long long elapsed = worked_ns() - started;
     hook->cold_frames--;
     hook->blocking = outside;
+    hook->turns = around;
+    turns_note_below(hook, elapsed - (hook->away_ns - away));
     ColdRuns *cold = &state->cold;
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
     const long long counted = forwards * (elapsed - (hook->away_ns - away));
@@ -155,5 +186,5 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
         timing_add(&cold->whole, elapsed - (hook->capture_ns - captures));
     }
     Py_DECREF(code);
-    return value;
+    return continued(frame, value, marks);
 }

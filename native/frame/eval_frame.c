@@ -27,6 +27,7 @@
 #include "frame/patience.h"
 #include "frame/pyversion.h"
 #include "frame/thread_hook.h"
+#include "frame/turns.h"
 #include "frame/worked_time.h"
 
 static Py_ssize_t graph_failures;
@@ -295,7 +296,8 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
     const long long outside = hook->resumes_until_ns;
-    if (!(state->marks & CODE_RESUME)) {
+    const int may_be_captured = state->cold.kind != KIND_ASK && state->cold.kind != KIND_BACKWARD;
+    if (may_be_captured && !(state->marks & CODE_RESUME)) {
         hook->resumes_until_ns = before + RESUMES_UP_TO * patience_expects(hook->callback, state);
     }
     patience_note_units(state);
@@ -353,6 +355,10 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     entry->hits++;
     const long long inlined = code_state->inlined_units;
     hook->units += (unsigned long long)(inlined > 0 ? inlined : Py_SIZE(code_state->code));
+    if (code_state->turns.python_ns > 0 && is_patience(hook->callback)
+        && turn_begins(hook, code_state, entry) < 0) {
+        return NULL;
+    }
     const int timed = hook->cold_frames > 0 || (entry_is_on_trial(entry) && is_patience(hook->callback));
     if (!timed || entry_is_eager(entry)) {
         return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
@@ -391,7 +397,8 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
         hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */
         hook->backwards += (state->marks & CODE_BACKWARD) != 0;
-        return eval_default(tstate, frame, 0);
+        const int is_below_a_loop = (state->marks & CODE_BACKWARD) && hook->turns != NULL;
+        return is_below_a_loop ? run_backward(tstate, frame, hook) : eval_default(tstate, frame, 0);
     }
     if (!frame_is_function_call(frame)) {
         return eval_default(tstate, frame, 0);

@@ -48,11 +48,15 @@ typedef struct {
     PyObject *kind; /* kind(code) -> one of enum CodeKind */
     PyObject
         *judge; /* judge(code, entry, python, own) -> one of enum CodeKind; NULL: entries are not tried */
-    PyObject *glance;    /* glance(frame); NULL: nothing looks */
-    PyObject *foresee;   /* foresee() -> (done, gain, runs_again): of the loops around, and of a capture in
-                            them; NULL: nothing is known of the future */
-    PyObject *surcharge; /* surcharge(code) -> what the capture of code that looks hot costs beside, in
-                            nanoseconds; NULL: nothing */
+    PyObject *glance;      /* glance(frame); NULL: nothing looks */
+    PyObject *foresee;     /* foresee() -> (done, gain, runs_again): of the loops around, and of a capture in
+                              them; NULL: nothing is known of the future */
+    PyObject *surcharge;   /* surcharge(code) -> what the capture of code that looks hot costs beside, in
+                              nanoseconds; NULL: nothing */
+    PyObject *twin;        /* twin(code) -> the code that can leave its loops, or None; NULL: no frame leaves
+                              a loop */
+    PyObject *judge_turns; /* judge_turns(code, entry, python, own) -> whether the turns of a loop pay; NULL:
+                              they are not compared */
     Rates rates;
 } Patience;
 
@@ -295,6 +299,7 @@ static int caller_is_better(const PyThreadState *tstate, const CodeState *callee
     }
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
         CodeState *state = code_state(frame_code(frame));
+        state = state != NULL && state->twins != NULL ? state->twins : state;
         if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP) {
             continue;
         }
@@ -404,12 +409,79 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
     return shows_news(cold, digest_of_arguments(&arguments, hook->key)) ? patience->glance : NULL;
 }
 
-/* --- does an entry pay? ------------------------------------------------------------------------------ */
+/* --- the loop of a frame that runs -------------------------------------------------------------------- */
 
 static PyObject *timing_as_tuple(const Timing *timing)
 {
     return Py_BuildValue("(LL)", timing->ns / timing->runs, timing->least_ns);
 }
+
+int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *work, int may_forecast)
+{
+    const Patience *patience = (Patience *)callback;
+    const long long units = Py_MAX(work->units, units_of_nodes(work->nodes));
+    /* as if the frame had run twice, each time for half of the work */
+    CodeState turn = {
+        .cold = {.runs = 2, .ns = work->ns, .first_ns = work->ns / 2, .units = 2 * units},
+    };
+    const int reached = price_is_reached(&patience->rates, &turn, work->ns);
+    if (!reached && !(may_forecast && is_worth_a_forecast(patience, &turn))) {
+        return 0;
+    }
+    const enum Forecast found =
+        patience->foresee == NULL ? FORECAST_NOTHING_KNOWN : forecast(patience, hook, &turn);
+    return found == FORECAST_FAILED ? -1
+                                    : found == FORECAST_PAYS || (reached && found == FORECAST_NOTHING_KNOWN);
+}
+
+int patience_judge_turns(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry,
+                         const TurnTrial *trial)
+{
+    const Patience *patience = (Patience *)callback;
+    if (patience->judge_turns == NULL) {
+        return 0;
+    }
+    PyObject *own = timing_as_tuple(&trial->own);
+    begin_callback(hook);
+    PyObject *answer = own == NULL ? NULL
+                                   : PyObject_CallFunction(patience->judge_turns, "OOLO", state->code, entry,
+                                                           trial->python_ns, own);
+    end_callback(hook);
+    Py_XDECREF(own);
+    const int pays = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    state->marks |= pays == 0 ? CODE_SKIPPED : 0; /* Python runs the rest of the loop */
+    return pays < 0 ? -1 : 0;
+}
+
+PyCodeObject *patience_twin(PyObject *callback, ThreadHook *hook, CodeState *state)
+{
+    const Patience *patience = (Patience *)callback;
+    if (state->twin_is_known || patience->twin == NULL) {
+        return state->twin;
+    }
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef(state->code); /* it owns `state` */
+    const long long started = worked_ns();
+    begin_callback(hook);
+    PyObject *answer = PyObject_CallOneArg(patience->twin, (PyObject *)code);
+    end_callback(hook);
+    hook->away_ns += worked_ns() - started;
+    Py_DECREF(code);
+    if (answer == NULL || answer == Py_None) {
+        state->twin_is_known = answer != NULL;
+        Py_XDECREF(answer);
+        return NULL;
+    }
+    if (!PyCode_Check(answer)) {
+        PyErr_Format(PyExc_TypeError, "the twin of a code object must be one, not %.200s",
+                     Py_TYPE(answer)->tp_name);
+        Py_DECREF(answer);
+        return NULL;
+    }
+    return code_state_set_twin(state, (PyCodeObject *)answer) < 0 ? NULL : (PyCodeObject *)answer;
+}
+
+/* --- does an entry pay? ------------------------------------------------------------------------------ */
 
 int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
 {
@@ -444,13 +516,14 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind",    "unit_ns",  "least_ns",  "judge",
-                            "glance",   "foresee", "first_ns", "surcharge", NULL};
+    static char *names[] = {"callback", "kind",     "unit_ns",   "least_ns", "judge",       "glance",
+                            "foresee",  "first_ns", "surcharge", "twin",     "judge_turns", NULL};
     PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
-    PyObject *surcharge = Py_None;
+    PyObject *surcharge = Py_None, *twin = Py_None, *judge_turns = Py_None;
     long long unit_ns = 0, least_ns = 0, first_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLO:Patience", names, &callback, &kind, &unit_ns,
-                                     &least_ns, &judge, &glance, &foresee, &first_ns, &surcharge)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLOOO:Patience", names, &callback, &kind,
+                                     &unit_ns, &least_ns, &judge, &glance, &foresee, &first_ns, &surcharge,
+                                     &twin, &judge_turns)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -470,6 +543,8 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->glance = glance == Py_None ? NULL : Py_NewRef(glance);
         self->foresee = foresee == Py_None ? NULL : Py_NewRef(foresee);
         self->surcharge = surcharge == Py_None ? NULL : Py_NewRef(surcharge);
+        self->twin = twin == Py_None ? NULL : Py_NewRef(twin);
+        self->judge_turns = judge_turns == Py_None ? NULL : Py_NewRef(judge_turns);
         self->rates = (Rates){unit_ns, least_ns, first_ns};
     }
     return (PyObject *)self;
@@ -488,6 +563,8 @@ static int patience_traverse(Patience *self, visitproc visit, void *arg)
     Py_VISIT(self->glance);
     Py_VISIT(self->foresee);
     Py_VISIT(self->surcharge);
+    Py_VISIT(self->twin);
+    Py_VISIT(self->judge_turns);
     return 0;
 }
 
@@ -499,6 +576,8 @@ static int patience_clear(Patience *self)
     Py_CLEAR(self->glance);
     Py_CLEAR(self->foresee);
     Py_CLEAR(self->surcharge);
+    Py_CLEAR(self->twin);
+    Py_CLEAR(self->judge_turns);
     return 0;
 }
 

@@ -19,6 +19,23 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* What a turn of a loop has taken so far, all turns together, and what its capture would interpret. */
+typedef struct {
+    long long ns;
+    long long units; /* code units of a turn, with those of its callees */
+    long long nodes; /* of autograd's graph, in a turn */
+} TurnWork;
+
+/* 1: the capture of a turn pays. -1: an exception. */
+int patience_turn_pays(PyObject *patience, ThreadHook *hook, const TurnWork *work, int may_forecast);
+
+/* The turns of an entry have been compared with those of Python. 0, or -1 with an exception. */
+int patience_judge_turns(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry,
+                         const TurnTrial *trial);
+
+/* The twin of the code (borrowed), or NULL where it has none, or with an exception. */
+PyCodeObject *patience_twin(PyObject *patience, ThreadHook *hook, CodeState *state);
+
 /* What has to see the frame that Python is to run now (borrowed), or NULL. It is asked once for the frame. */
 PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *frame);
 

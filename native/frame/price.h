@@ -12,6 +12,17 @@ typedef struct {
     long long first_ns; /* more, as long as the compiler is not imported */
 } Rates;
 
+/* What an operation and its backward have to save, in code units of 10 us. Their capture takes 1.2 ms in an
+ * unrolled loop of Python, and 2.7 ms in a step of `torch.gru` in half precision. The graphs of such loops
+ * save 0.85 of Python's time, where 0.4 is expected. The operations of most models have more code units of
+ * their own. */
+enum { UNITS_OF_A_NODE = 60 };
+
+static inline long long units_of_nodes(long long nodes)
+{
+    return UNITS_OF_A_NODE * nodes;
+}
+
 /* The time that Python has to spend: what the capture costs. Who waits for that pays at most twice what the
  * better choice would have cost, however long the program runs. The next capture of the same code needs what
  * the captures before it have cost in vain: more may follow. */

@@ -143,7 +143,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->suspended = 0;
     hook->handover = NULL;
     hook->blocking = BLOCKS_NOTHING;
-    hook->units = hook->backwards = hook->away_nodes = 0;
+    hook->turns = NULL;
+    hook->units = hook->backwards = hook->away_nodes = hook->entries = 0;
     hook->cold_frames = 0;
     hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
     hook->resumes_until_ns = LLONG_MAX;

@@ -17,6 +17,8 @@ typedef struct {
 /* What a cold frame keeps from being captured below it (patience.c). */
 enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO, BLOCKS_EVERYTHING };
 
+struct TurnRun;
+
 typedef struct {
     PyObject_HEAD
     PyObject *callback; /* NULL: nobody sees the frames of this thread */
@@ -32,6 +34,7 @@ typedef struct {
     long long resumes_until_ns;    /* of `capture_ns`: from there on resume functions wait as others do */
     long long cold_ns;             /* what counts for the cold frames that have ended */
     unsigned long long backwards;  /* frames with CODE_BACKWARD */
+    struct TurnRun *turns;         /* of the running frame, if it can leave its loops (turns.c); else NULL */
     unsigned long long entries;    /* how often an entry ran a graph, or code of its own */
 } ThreadHook;
 

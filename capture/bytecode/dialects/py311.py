@@ -268,6 +268,9 @@ class Assembler(Emission):
     def jump_if_false(self, label: library.Label) -> None:
         self.add("POP_JUMP_FORWARD_IF_FALSE", label)
 
+    def jump_if_true(self, label: library.Label) -> None:
+        self.add("POP_JUMP_FORWARD_IF_TRUE", label)
+
     # --- the stack ---
 
     def push_null(self) -> None:
@@ -300,9 +303,9 @@ class Assembler(Emission):
         self.add("LOAD_CONST", None)
         self.add("STORE_FAST", name)
 
-    def load_cell(self, name: str) -> None:
-        """Load the cell of a free variable."""
-        self.add("LOAD_CLOSURE", library.FreeVar(name))
+    def load_cell(self, name: str, own: bool = False) -> None:
+        """Load the cell of a free variable, or of a variable of the function's `own`."""
+        self.add("LOAD_CLOSURE", library.CellVar(name) if own else library.FreeVar(name))
 
     def load_free(self, name: str) -> None:
         """Load the value of a free variable."""

@@ -1,0 +1,218 @@
+"""Loops that can be left at a turn: a frame that is called once moves to its resume function.
+
+In:  a code object with loops.
+Out: a code object that does the same in its place. At the begin of each turn it asks a `_capture.Turns`,
+     next to nothing beside a turn. Where that says so, the frame returns the rest of the loop as a
+     `Continuation`.
+
+    for x in xs:              for x in xs:
+        step(x)        ->         if turns: return Continuation(resume_in_the_loop, (iterator, x, ...))
+                                  step(x)
+
+CPython keeps the instruction pointer and the stack of a running frame in variables of its evaluator, so
+nothing can move a frame that does not expect it. This one does. The resume function is the one that a graph
+break at the begin of the turn makes, and the loops that were left so end each of their turns with such a
+break (`resume.left_heads`). So one turn is one capture, for all turns.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType
+from typing import Any, NamedTuple
+
+import _capture
+import torch
+
+from cache.code_table import CodeTable
+from capture.bytecode import library, resume
+from capture.bytecode.dialects import Assembler, dialect
+from capture.bytecode.eager_twin import argument_names
+from capture.bytecode.emit import bytecode_like, release_constants
+from capture.bytecode.instructions import decode
+from capture.bytecode.line_places import cut_far_places, fill_places
+from capture.bytecode.liveness import live_names
+from capture.bytecode.loop_iterators import heads
+from capture.bytecode.stack_items import VALUE
+from guards.namespace import STACK_ITEM
+from guards.sources import HEAP_TYPE
+
+MOST_LOOPS = 16  # of one function: that of native/frame/turns.h
+
+#: the local of a twin that holds the stack when it leaves a loop
+ITEMS = "___items"
+TO_LEAVE = 6  # the items that leaving a loop needs on the stack, beside the cells
+
+
+class Loop(NamedTuple):
+    """`head`, `steps`, `depth`: see `capture.bytecode.loop_iterators.Head`. `outer`: the number of the loop
+    around it, or -1. `units`: the code units of a turn.
+    """
+
+    head: int
+    steps: bool
+    depth: int
+    outer: int
+    units: int
+
+
+class _Twin(NamedTuple):
+    """What a twin was made of: the code that it stands for, its loops, and what it asks in each."""
+
+    code: weakref.ref[CodeType]
+    loops: tuple[Loop, ...]
+    asked: tuple[_capture.Turns, ...]
+    on_left: Callable[[int], None]
+
+
+_twins: CodeTable[_Twin] = CodeTable()
+
+
+def loops_of(code: CodeType) -> tuple[Loop, ...]:
+    """The loops that a frame can leave. A resume function has those of its original."""
+    point = resume.point_of(code)
+    found: list[Loop] = []
+    ends: list[int] = []
+    for head in heads(point.original):
+        around = [number for number, end in enumerate(ends) if head.start < end]
+        units = (head.end - head.start) // dialect.CODE_UNIT
+        outer = around[-1] if around else -1
+        found.append(Loop(head.index + point.prologue, head.steps, head.depth, outer, units))
+        ends.append(head.end)
+    return tuple(found[:MOST_LOOPS])
+
+
+def twin_of(
+    code: CodeType, left: Collection[int] = (), on_left: Callable[[int], None] = lambda number: None
+) -> CodeType | None:
+    """The code that can leave its loops. None: it has no such loop.
+
+    `left`: the numbers of loops that are left without a price, as earlier processes have left them.
+    `on_left` hears the number of a loop that is left for the first time.
+    """
+    loops = loops_of(code)
+    if not loops:
+        return None
+    asked = tuple(
+        _capture.Turns(n, loop.outer, loop.units, always=_last_turn(code, loop), left=n in left)
+        for n, loop in enumerate(loops)
+    )
+    result = bytecode_like(
+        code,
+        _with_questions(code, loops, asked),
+        [*argument_names(code)],
+        code.co_flags & ~(CO_VARARGS | CO_VARKEYWORDS),
+    )
+    result.freevars, result.cellvars = list(code.co_freevars), list(code.co_cellvars)
+    fill_places(result, code.co_firstlineno)
+    cut_far_places(result)
+    made = result.to_code(
+        stacksize=code.co_stacksize + len(resume.cell_names(code)) + TO_LEAVE,
+        compute_exception_stack_depths=False,
+        check_pre_and_post=False,
+    )
+    twin = release_constants(made)
+    _twins[twin] = _Twin(weakref.ref(code), loops, asked, on_left)
+    return twin
+
+
+def _last_turn(code: CodeType, loop: Loop) -> int:
+    """At which turn of the loop a resume function ends that is one turn of it. 0: it is none."""
+    if not resume.is_resume(code) or loop.head not in resume.left_heads(code):
+        return 0
+    begins_there = resume.made_of(code).target == loop.head - resume.point_of(code).prologue
+    return 1 + begins_there
+
+
+def _with_questions(code: CodeType, loops: Sequence[Loop], asked: Sequence[_capture.Turns]) -> list[Any]:
+    """The instructions of the code with a question in each turn, and what a frame does that leaves a loop."""
+    by_head = {loop.head: number for number, loop in enumerate(loops)}
+    body: list[Any] = []
+    ends: list[Any] = []
+    index = 0
+    handlers = decode(code).handlers
+    for item in library.Bytecode.from_code(code):
+        if isinstance(item, library.TryBegin):
+            handler = handlers[index]
+            assert handler is not None
+            item.stack_depth = handler.depth
+        if not isinstance(item, library.Instr):
+            body.append(item)
+            continue
+        number = by_head.get(index)
+        index += 1
+        if number is None:
+            body.append(item)
+            continue
+        question: list[Any] = []
+        label = library.Label()
+        ask = Assembler(item.location, question)
+        ask.load_constant(asked[number])
+        ask.jump_if_true(label)
+        body += [item, *question] if loops[number].steps else [*question, item]
+        ends.append(label)
+        _leave(Assembler(item.location, ends), code, number, loops[number].depth)
+    return [*body, *ends]
+
+
+def _leave(end: Assembler, code: CodeType, number: int, depth: int) -> None:
+    end.build_tuple(depth)
+    end.store_local(ITEMS)
+    end.load_callable(continued)
+    end.load_constant(number)
+    end.load_local(ITEMS)
+    for name in resume.cell_names(code):
+        end.load_cell(name, own=name in code.co_cellvars)
+    end.build_tuple(len(resume.cell_names(code)))
+    end.call(3)
+    end.return_value()
+
+
+def continued(number: int, items: tuple[Any, ...], cells: tuple[types.CellType, ...]) -> Any:
+    """The rest of the frame that calls this: it leaves its loop with this number, at the begin of a turn."""
+    frame = sys._getframe(1)
+    twin = _twins.get(frame.f_code)
+    code = None if twin is None else twin.code()
+    assert twin is not None and code is not None
+    if not twin.asked[number].left:
+        twin.asked[number].left = True
+        twin.on_left(number)
+    point, loop = resume.point_of(code), twin.loops[number]
+    head = loop.head - point.prologue
+    resume.note_left(point.original, head)
+    cell_of = dict(zip(resume.cell_names(code), cells, strict=True))
+    values = {name: value for name, value in frame.f_locals.items() if name not in cell_of}
+    owner = resume.owner_name(point.original)
+    names = _names_to_pass(point.original, head + loop.steps, values, owner)
+    resumed = resume.resume_code(point.original, head + loop.steps, (VALUE,) * loop.depth, names)
+    if loop.steps:
+        resume.note_open_locals(resumed, {f"{STACK_ITEM}{loop.depth - 1}": frozenset()})
+    _capture.mark_resume(resumed)
+    _capture.turns_begin(resumed)
+    closure = tuple(cell_of[name] for name in resume.cell_names(point.original))
+    function = types.FunctionType(resumed, frame.f_globals, code.co_name, None, closure or None)
+    owners = [] if owner is None else [frame.f_locals.get(owner)]
+    return _capture.Continuation(function, (*owners, *items, *(values[n] for n in names if n != owner)))
+
+
+def _names_to_pass(
+    original: CodeType, target: int, values: Mapping[str, Any], owner: str | None
+) -> tuple[str, ...]:
+    """The locals of the resume function: those that `capture.output.break_code` passes, in its order."""
+    live = {*live_names(original, target), owner}
+    bound = [name for name in original.co_varnames if name in values]
+    return tuple(name for name in bound if name in live or end_is_noticed(values[name]))
+
+
+def end_is_noticed(value: Any) -> bool:
+    """Whether the program may notice the end of the object, as `capture.output.lifetimes` has it."""
+    if isinstance(value, torch.Tensor):
+        return False
+    cls = value if isinstance(value, type) else type(value)
+    if not cls.__flags__ & HEAP_TYPE:
+        return False
+    return cls is value or cls.__weakrefoffset__ != 0 or hasattr(cls, "__del__")

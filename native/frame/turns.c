@@ -1,0 +1,313 @@
+/* When a frame leaves its loop: the loop of a function that is called once gets hot while it runs.
+ *
+ * In:  the code of a twin (capture/bytecode/turns.py), which asks a `Turns` at the begin of each turn.
+ * Out: whether the frame goes on in its resume function, which is captured for one turn.
+ *
+ *     main() has a loop of 10,000 steps       ->     after 30 of them each turn runs the graph of one step
+ *
+ * What counts is the time that the loop spends in the frame itself: operators that it calls, and its own
+ * bytecode. Callees are captured alone, and so do not count, nor does the backward of what they record. But
+ * the capture of a turn inlines them, so it costs what they cost, too. The outermost loop that turns is the
+ * one that is left: its turn holds those of the loops inside. */
+
+#include "frame/turns.h"
+
+#include "frame/autograd_nodes.h"
+#include "frame/patience.h"
+#include "frame/worked_time.h"
+#include "guards/raw_lookup.h"
+#include "tensors/tensor_access.h"
+
+#include <structmember.h>
+
+/* Loops that have turned less may end at once. */
+enum { LEAST_TURNS = 4 };
+
+/* So many turns are compared with those of the resume function. */
+enum { LEAST_MEASURED = 2 };
+
+/* A loop that turns so often without a turn of the loop around it is left alone, if that one has turned less
+ * than LEAST_TURNS. */
+enum { LEAST_TURNS_INSIDE = 64 };
+
+/* The time of operators and their backward, in that of the operators. */
+enum { WITH_BACKWARD = 3 };
+
+/* How far tensors are looked for. A module has its parameters in a dict in its own, and those of its parts in
+ * that of a dict of modules. */
+enum { MOST_ITEMS = 8, MOST_OBJECTS = 256, MOST_DEPTH = 5 };
+
+typedef struct {
+    PyObject_HEAD
+    int number;      /* of the loop */
+    int outer;       /* that of the loop around it, or -1 */
+    long long units; /* code units of a turn */
+    int always;      /* the frame ends at this turn: it has begun in the loop; 0: it has not */
+    char left;       /* the loop was left before, and is left again without a price */
+} Turns;
+
+static PyObject *turns_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"number", "outer", "units", "always", "left", NULL};
+    int number, outer, always = 0, left = 0;
+    long long units;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iiL|$ip:Turns", names, &number, &outer, &units, &always,
+                                     &left)) {
+        return NULL;
+    }
+    if (number < 0 || number >= MOST_LOOPS || outer < -1 || outer >= number) {
+        return PyErr_Format(PyExc_ValueError, "Turns: no loop %d in a loop %d", number, outer);
+    }
+    Turns *self = (Turns *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->number = number;
+        self->outer = outer;
+        self->units = units;
+        self->always = always;
+        self->left = (char)left;
+    }
+    return (PyObject *)self;
+}
+
+/* Whether the object is a tensor, or holds one: in a cell, in a container, in its attributes. `budget`: so
+ * many objects are looked at. No code of the program runs. */
+static int holds_tensor(PyObject *object, int depth, int *budget)
+{
+    if (object == NULL || (*budget)-- <= 0) {
+        return 0;
+    }
+    if (tensor_check(object)) {
+        return 1;
+    }
+    if (PyCell_Check(object)) {
+        return holds_tensor(PyCell_GET(object), depth, budget);
+    }
+    if (depth == 0) {
+        return 0;
+    }
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+        int found = 0;
+        for (Py_ssize_t i = 0; !found && i < Py_MIN(Py_SIZE(object), MOST_ITEMS); i++) {
+            PyObject *item =
+                PyList_CheckExact(object) ? PyList_GET_ITEM(object, i) : PyTuple_GET_ITEM(object, i);
+            found = holds_tensor(item, depth - 1, budget);
+        }
+        return found;
+    }
+    const int is_of_the_program = PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
+    PyObject *dict = PyDict_CheckExact(object) ? object
+                     : is_of_the_program       ? raw_instance_dict(object)
+                                               : NULL;
+    PyObject *key, *item;
+    Py_ssize_t place = 0;
+    int found = 0;
+    while (!found && dict != NULL && PyDict_Check(dict) && PyDict_Next(dict, &place, &key, &item)) {
+        found = holds_tensor(item, depth - 1, budget);
+    }
+    return found;
+}
+
+/* Whether the frame works on tensors, as far as it can be seen. */
+static int sees_tensors(InterpreterFrame *frame)
+{
+    const FrameState state = frame_state(frame);
+    int budget = MOST_OBJECTS, found = !tensor_access_ready();
+    for (int i = 0; !found && i < frame_code(frame)->co_nlocalsplus; i++) {
+        found = holds_tensor(state.locals[i], MOST_DEPTH, &budget);
+    }
+    return found;
+}
+
+/* Whether a function around has run before: it gets hot as a whole, with the loop. */
+static int runs_again_around(InterpreterFrame *frame)
+{
+    for (frame = frame_caller(frame); frame != NULL; frame = frame_caller(frame)) {
+        CodeState *state = code_state(frame_code(frame));
+        state = state != NULL && state->twins != NULL ? state->twins : state;
+        const int may_get_hot = state != NULL
+                                && (state->cold.kind == KIND_STRAIGHT || state->cold.kind == KIND_LOOP
+                                    || state->cold.kind == KIND_FORWARD);
+        if (may_get_hot && state->cold.runs > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1: a capture of one turn of this loop pays. -1 with an exception. */
+static int is_hot(const Turns *self, ThreadHook *hook, const TurnRun *run)
+{
+    const long long turns = run->turns[self->number];
+    const long long all = worked_ns() - run->started_ns;
+    const long long own = Py_MAX(all - (hook->away_ns - run->away_ns) - run->below_ns, 0);
+    const unsigned long long nodes = autograd_nodes() - hook->away_nodes - run->nodes;
+    const int trains = nodes > 0 && hook->backwards > run->backwards;
+    const TurnWork work = {
+        .ns = own * (trains ? WITH_BACKWARD : 1),
+        .units = (long long)(hook->units - run->units) / turns + self->units,
+        .nodes = (long long)nodes / turns,
+    };
+    const int may_forecast = (turns & (turns - 1)) == 0;
+    return patience_turn_pays(hook->callback, hook, &work, may_forecast);
+}
+
+/* What Python takes for a turn now: since the last capture below it. 0: nobody knows, and no loop is left
+ * before its callees have been captured. */
+static long long turn_of_python(const Turns *self, const ThreadHook *hook, TurnRun *run)
+{
+    const long long turns = run->turns[self->number], now = worked_ns();
+    if (run->measured != self->number || run->captures_ns != hook->capture_ns) {
+        run->measured = self->number;
+        run->captures_ns = hook->capture_ns;
+        run->measured_turns = turns;
+        run->measured_ns = now;
+    }
+    const long long measured = turns - run->measured_turns;
+    return measured < LEAST_MEASURED ? 0 : Py_MAX((now - run->measured_ns) / measured, 1);
+}
+
+static void count_turn(const Turns *self, TurnRun *run)
+{
+    const int number = self->number;
+    const long long around = self->outer < 0 ? 0 : run->turns[self->outer];
+    if (run->began[number] != around) {
+        run->began[number] = around;
+        run->in_a_row[number] = 0;
+    }
+    run->turns[number]++;
+    run->in_a_row[number]++;
+}
+
+/* A short loop is a part of each turn of the loop around it. */
+static int is_worth_a_look(const Turns *self, const TurnRun *run)
+{
+    if (self->outer < 0) {
+        return run->turns[self->number] >= LEAST_TURNS;
+    }
+    return run->turns[self->outer] < LEAST_TURNS && run->in_a_row[self->number] >= LEAST_TURNS_INSIDE;
+}
+
+static int turns_bool(Turns *self)
+{
+    ThreadHook *hook = thread_hook;
+    TurnRun *run = hook == NULL ? NULL : hook->turns;
+    PyThreadState *tstate = PyThreadState_Get();
+    if (run == NULL || hook->suspended || hook->callback == NULL || !is_patience(hook->callback)
+        || frame_code(thread_frame(tstate)) != run->state->twin) {
+        return 0;
+    }
+    count_turn(self, run);
+    if (self->always > 0) {
+        return run->turns[self->number] >= self->always;
+    }
+    if (run->stays || !is_worth_a_look(self, run)) {
+        return 0;
+    }
+    run->turn_ns = turn_of_python(self, hook, run);
+    const int hot = run->turn_ns == 0 ? 0 : self->left ? 1 : is_hot(self, hook, run);
+    if (hot <= 0) {
+        return hot;
+    }
+    InterpreterFrame *frame = thread_frame(tstate);
+    run->stays = (!self->left && runs_again_around(frame)) || !sees_tensors(frame);
+    return !run->stays;
+}
+
+static PyMemberDef members[] = {
+    {"left", T_BOOL, offsetof(Turns, left), 0, "the loop was left before, and is left again without a price"},
+    {NULL},
+};
+
+static PyNumberMethods turns_as_number = {.nb_bool = (inquiry)turns_bool};
+
+PyTypeObject Turns_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Turns",
+    .tp_doc =
+        "Turns(number, outer, units, *, always=0, left=False): true where the frame that asks leaves its "
+        "loop.",
+    .tp_basicsize = sizeof(Turns),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = turns_new,
+    .tp_as_number = &turns_as_number,
+    .tp_members = members,
+};
+
+/* --- the frames -------------------------------------------------------------------------------------- */
+
+PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
+{
+    TurnRun run = {
+        .state = state,
+        .started_ns = worked_ns(),
+        .away_ns = hook->away_ns,
+        .units = hook->units,
+        .nodes = autograd_nodes() - hook->away_nodes,
+        .backwards = hook->backwards,
+    };
+    TurnRun *outside = hook->turns;
+    hook->turns = frame_swap_code(tstate, frame, state->twin, NULL, 0) ? &run : NULL;
+    PyObject *value = eval_default(tstate, frame, 0);
+    hook->turns = outside;
+    return value;
+}
+
+PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    const long long away = hook->away_ns, started = worked_ns();
+    PyObject *value = eval_default(tstate, frame, 0);
+    turns_note_below(hook, worked_ns() - started - (hook->away_ns - away));
+    return value;
+}
+
+/* --- does it pay? ------------------------------------------------------------------------------------ */
+
+/* Turns before the comparison, and of it. */
+enum { TURNS_BEFORE = 3, TURNS_COMPARED = 12 };
+
+int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry)
+{
+    TurnTrial *trial = &state->turns;
+    const long long now = worked_ns();
+    if (trial->started_ns > 0 && trial->captures_ns == hook->capture_ns && ++trial->runs > TURNS_BEFORE) {
+        timing_add(&trial->own, now - trial->started_ns);
+    }
+    trial->started_ns = now;
+    trial->captures_ns = hook->capture_ns;
+    if (trial->own.runs < TURNS_COMPARED) {
+        return 0;
+    }
+    const int failed = patience_judge_turns(hook->callback, hook, state, entry, trial);
+    *trial = (TurnTrial){0};
+    return failed;
+}
+
+/* turns_begin(code): the frame that runs leaves its loop for this resume function. */
+static PyObject *turns_begin(PyObject *module, PyObject *code)
+{
+    const ThreadHook *hook = thread_hook;
+    CodeState *state = PyCode_Check(code) ? ensure_code_state((PyCodeObject *)code) : NULL;
+    if (state == NULL) {
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError, "turns_begin: expected a code object, not %.200s",
+                                  Py_TYPE(code)->tp_name);
+    }
+    const TurnRun *run = hook == NULL ? NULL : hook->turns;
+    if (run != NULL) {
+        run->state->has_left = 1;
+    }
+    state->turns = (TurnTrial){.python_ns = run == NULL ? 0 : run->turn_ns};
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"turns_begin", turns_begin, METH_O,
+     "turns_begin(code): the frame that asks leaves its loop; the turns of that resume function are compared "
+     "with those of Python."},
+    {NULL, NULL, 0, NULL},
+};
+
+int init_turns(PyObject *module)
+{
+    return PyModule_AddType(module, &Turns_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,52 @@
+/* Frames that can leave their loops: a loop in a function that is called once gets hot in the middle. */
+
+#ifndef CAPTURE_TURNS_H
+#define CAPTURE_TURNS_H
+
+#include "frame/code_entries.h"
+#include "frame/pyversion.h"
+#include "frame/thread_hook.h"
+
+/* The loops of one code object that are looked at. */
+enum { MOST_LOOPS = 16 };
+
+/* A frame that Python runs and that can leave its loops. */
+typedef struct TurnRun {
+    CodeState *state;     /* of the frame's own code; borrowed */
+    long long started_ns; /* of the time that the thread has worked */
+    long long away_ns;    /* of the hook, when it began */
+    long long below_ns;   /* its callees have taken so much: Python's frames, and computing gradients */
+    unsigned long long units, nodes, backwards; /* of the hook, when it began */
+    int measured;                               /* the loop whose turns are measured */
+    long long measured_turns, measured_ns;      /* the begin of that */
+    long long captures_ns;                      /* of the hook at that time */
+    long long turn_ns;                          /* what a turn of that loop takes; 0: nobody knows */
+    int stays; /* a loop is hot, but it does not pay: nothing shows that it works on tensors */
+    long long turns[MOST_LOOPS];
+    long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */
+    long long began[MOST_LOOPS];    /* the turns of the loop around it at that time */
+} TurnRun;
+
+extern PyTypeObject Turns_Type;
+
+/* Runs a frame of this code as its twin. The value may be a Continuation. */
+PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state);
+
+/* The frame computes gradients: that is no work of the loop around. */
+PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
+
+/* A turn begins in an entry of this code. After some of them it is compared with Python's. 0, or -1 with an
+ * exception. */
+int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry);
+
+/* What a callee of the running frame has taken. */
+static inline void turns_note_below(ThreadHook *hook, long long ns)
+{
+    if (hook->turns != NULL) {
+        hook->turns->below_ns += ns;
+    }
+}
+
+int init_turns(PyObject *module);
+
+#endif

@@ -1,0 +1,582 @@
+"""Frames that leave a loop that got hot: the results are those of eager, whatever the loop does."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import traceback
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import _capture
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+import capture
+from capture.policy import foresight, patience
+from capture.report.counters import counters
+
+
+@pytest.fixture(autouse=True)
+def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A loop is hot as soon as it has turned four times."""
+    capture.reset()
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS"):
+        monkeypatch.setattr(patience, name, 0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
+    with capture.config.patch(when="hot"):
+        yield
+
+
+def plain(n):
+    x = torch.ones(3)
+    for i in range(n):
+        x = torch.sin(x) * 1.5 + i * 0.01
+    return x
+
+
+def over_a_list(n):
+    total = torch.zeros(3)
+    for item in [torch.full((3,), float(k)) for k in range(n)]:
+        total = total * 0.5 + item
+    return total
+
+
+def enumerated(n):
+    x = torch.ones(3)
+    for i, (a, b) in enumerate(zip(range(n), range(n, 2 * n))):
+        x = x * 0.9 + a - b * 0.5 + i
+    return x, i, a, b
+
+
+def nested(n):
+    x = torch.ones(2)
+    for i in range(n):
+        for j in range(3):
+            x = x * 0.9 + i - j
+        x = x.cos()
+    return x, i, j
+
+
+def long_inside(n):
+    x = torch.ones(2)
+    for epoch in range(2):
+        for step in range(40 * n):
+            x = x * 0.99 + step % 3
+        x = x + epoch
+    return x
+
+
+def leaves_early(n):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x + 1
+        if i == n - 3:
+            break
+        if i % 4 == 1:
+            continue
+        x = x * 0.5
+    else:
+        x = x * 100
+    return x, i
+
+
+def with_else(n):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x * 1.01
+    else:
+        x = x + 100
+    return x
+
+
+def returns_inside(n):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x + i
+        if i == n - 2:
+            return x, "inside"
+    return x, "behind"
+
+
+def catches(n):
+    x, errors = torch.ones(2), []
+    for i in range(n):
+        try:
+            x = x + 1
+            if i % 3 == 2:
+                raise ValueError(i)
+        except ValueError as error:
+            errors.append(error.args)
+        finally:
+            x = x * 0.9
+    return x, errors
+
+
+def with_cells(n):
+    x, count = torch.ones(2), 0
+
+    def add(y):
+        nonlocal count
+        count += 1
+        return x + y
+
+    for i in range(n):
+        x = add(i) * 0.5
+    return x, count
+
+
+def with_free_variable():
+    factor = torch.tensor([2.0, 3.0])
+
+    def f(n):
+        x = torch.ones(2)
+        for i in range(n):
+            x = (x * factor).tanh() + i
+        return x
+
+    return f
+
+
+def with_a_parameter_in_a_cell(n, scale=0.5):
+    x = torch.ones(2)
+
+    def scaled(y):
+        return y * scale + n
+
+    for i in range(n):
+        x = scaled(x) + i
+    return x
+
+
+class Base:
+    def moved(self, x):
+        return x * 0.5 + self.bias
+
+
+class Derived(Base):
+    def __init__(self):
+        self.bias = torch.tensor([1.0, 2.0])
+
+    def moved(self, n):
+        x = torch.ones(2)
+        for i in range(n):
+            x = super().moved(x) + i
+        return x
+
+
+def of_a_method(n):
+    return Derived().moved(n)
+
+
+def keyword_only(n, *rest, scale=2.0, **options):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x * scale * 0.4 + len(rest) + len(options)
+    return x, rest, options
+
+
+def unbound_at_first(n):
+    x = torch.ones(2)
+    for i in range(n):
+        if i > n // 2:
+            late = x * 2
+        x = x + 1
+        if i == n - 1:
+            x = x + late
+    del i
+    try:
+        return x, i
+    except UnboundLocalError as error:
+        return x, str(error)
+
+
+def trains(n):
+    torch.manual_seed(0)
+    w = torch.randn(4, 4, requires_grad=True)
+    x, losses = torch.randn(8, 4), []
+    for _ in range(n):
+        loss = ((x @ w).tanh() - x).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        w.grad = None
+        losses.append(loss.item())
+    return w.detach(), losses
+
+
+def over_a_loader(n):
+    data = torch.arange(4.0 * n).reshape(n, 4)
+    total = torch.zeros(4)
+    for (batch,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(data), batch_size=2):
+        total = total * 0.5 + batch.sum(0)
+    return total
+
+
+def iterator_outlives(n):
+    numbers = iter(range(n))
+    x = torch.ones(2)
+    for i in numbers:
+        x = x + i
+        if i == n - 4:
+            break
+    return x, list(numbers)
+
+
+def under_no_grad(n):
+    w = torch.ones(2, 2, requires_grad=True)
+    x = torch.ones(2)
+    with torch.no_grad():
+        for i in range(n):
+            x = (w @ x).tanh() + i
+    return x, x.requires_grad, (w @ x).requires_grad
+
+
+def blocks_in_loops(n):
+    x, modes = torch.ones(2), []
+    for i in range(n):
+        with torch.set_grad_enabled(i % 2 == 0):
+            x = x * 0.5 + i
+            modes.append(torch.is_grad_enabled())
+    return x, modes
+
+
+class Manager:
+    def __init__(self):
+        self.seen = []
+
+    def __enter__(self):
+        self.seen.append("in")
+        return self
+
+    def __exit__(self, *error):
+        self.seen.append(error[0] is None)
+        return True
+
+
+def under_a_manager(n):
+    x = torch.ones(2)
+    with Manager() as manager:
+        for i in range(n):
+            x = x + i
+            if i == n - 2:
+                raise ValueError
+    return x, i, manager.seen
+
+
+def in_a_handler(n):
+    x = torch.ones(2)
+    try:
+        raise ValueError(n)
+    except ValueError as error:
+        for i in range(n):
+            x = x + i
+        text = str(error)
+    return x, text
+
+
+def with_while(n):
+    x, i = torch.ones(2), 0
+    while i < n:
+        x = x * 0.5 + i
+        i += 1
+    else:
+        x = x + 100
+    return x, i
+
+
+def for_ever(n):
+    x, i = torch.ones(2), 0
+    while True:
+        i += 1
+        if i % 3 == 0:
+            continue
+        x = (x + i).sin()
+        if i > n:
+            break
+    return x, i
+
+
+def while_it_is_small(n):
+    x = torch.ones(2)
+    while x.sum() < n:
+        for k in range(2):
+            x = x + 0.25 * k
+    return x
+
+
+def episodes(n):
+    x, taken, log = torch.zeros(2), 0, []
+    while taken < 3 * n:
+        length = 0
+        x = x * 0.5
+        while True:
+            x = x + 1
+            taken += 1
+            length += 1
+            for key in ("a", "b", "c"):
+                log.append((key, taken))
+            if length == 3 or taken == 3 * n:
+                break
+    return x, taken, log
+
+
+def another_type_late(n):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x + 1
+        if i == n - 4:
+            x = x.double()
+        if i == n - 3:
+            x = torch.cat([x, x])
+    return x
+
+
+FUNCTIONS = [
+    plain,
+    over_a_list,
+    enumerated,
+    nested,
+    long_inside,
+    leaves_early,
+    with_else,
+    returns_inside,
+    catches,
+    with_cells,
+    with_free_variable(),
+    with_a_parameter_in_a_cell,
+    of_a_method,
+    keyword_only,
+    unbound_at_first,
+    trains,
+    over_a_loader,
+    iterator_outlives,
+    with_while,
+    for_ever,
+    while_it_is_small,
+    episodes,
+    under_no_grad,
+    blocks_in_loops,
+    under_a_manager,
+    another_type_late,
+]
+
+
+def same(found: Any, expected: Any) -> None:
+    found, expected = pytree.tree_leaves(found), pytree.tree_leaves(expected)
+    assert list(map(type, found)) == list(map(type, expected))
+    for one, other in zip(found, expected, strict=True):
+        if isinstance(one, torch.Tensor):
+            torch.testing.assert_close(one, other)
+        else:
+            assert one == other or one == pytest.approx(other)
+
+
+def turns() -> int:
+    return counters["graph_breaks"]["turn"]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_results_are_those_of_eager(f: Callable[[int], Any]) -> None:
+    expected = f(16)
+    with capture.enable():
+        found = f(16)
+    same(found, expected)
+    assert counters["frames"]["captured"] > 0
+    with capture.enable():
+        same(f(17), f(17))
+
+
+def test_a_loop_in_a_handler_stays_in_python() -> None:
+    expected = in_a_handler(16)
+    with capture.enable():
+        same(in_a_handler(16), expected)
+    assert turns() == 0
+
+
+def fails(n):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x + 1
+        if i == n - 2:
+            x = x @ torch.ones(3)
+    return x
+
+
+def test_an_error_has_the_place_of_eager() -> None:
+    def places() -> list[tuple[str, int | None]]:
+        with pytest.raises(RuntimeError) as caught:
+            fails(16)
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        return [(frame.name, frame.lineno) for frame in frames if frame.filename == __file__][1:]
+
+    expected = places()
+    with capture.enable():
+        assert places() == expected
+    assert turns() > 0
+
+
+class Node:
+    pass
+
+
+def holds(n, ends):
+    node = Node()
+    weakref.finalize(node, ends.append, "node")
+    node.value = torch.ones(2)
+    x = node.value
+    del_at = n - 3
+    for i in range(n):
+        x = x + 1
+        if i == del_at:
+            ends.append("before")
+            node = None
+            ends.append("after")
+    return x
+
+
+def test_objects_live_as_long_as_in_eager() -> None:
+    expected: list[str] = []
+    holds(16, expected)
+    found: list[str] = []
+    with capture.enable():
+        holds(16, found)
+    assert found == expected
+    assert turns() > 0
+
+
+def test_no_reference_stays() -> None:
+    alive = weakref.WeakSet()
+
+    def f(n):
+        node = Node()
+        alive.add(node)
+        x = torch.ones(2)
+        for i in range(n):
+            x = x + i
+        return x
+
+    with capture.enable():
+        f(16)
+    gc.collect()
+    assert turns() > 0
+    assert not alive
+
+
+def test_a_trace_function_sees_the_loop() -> None:
+    lines: list[int] = []
+
+    def trace(frame, event, _):
+        if frame.f_code.co_name == "plain" and event == "line":
+            lines.append(frame.f_lineno)
+        return trace
+
+    with capture.enable():
+        sys.settrace(trace)
+        try:
+            plain(16)
+        finally:
+            sys.settrace(None)
+    assert len(lines) > 30
+
+
+def counts(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+
+
+def test_a_loop_without_tensors_stays_in_python() -> None:
+    with capture.enable():
+        plain(16)
+        before = turns()
+        assert counts(1000) == sum(i * i for i in range(1000))
+    assert turns() == before > 0
+
+
+def test_a_loop_whose_turns_do_not_pay_goes_back_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PAYS", 0.0)
+    expected = plain(64)
+    with capture.enable():
+        same(plain(64), expected)
+    assert turns() > 0
+    (resumed,) = [
+        code for code in _capture.all_codes() if _capture.is_resume(code) and _capture.entries(code)
+    ]
+    assert _capture.is_skipped(resumed)
+
+
+def test_the_function_leaves_its_loop_again() -> None:
+    expected = plain(12)
+    with capture.enable():
+        plain(16)
+        before = dict(counters["frames"])
+        same(plain(12), expected)
+    assert counters["frames"] == before  # neither the loop nor the function was captured anew
+
+
+def test_loops_of_functions_that_run_again_are_not_left() -> None:
+    def twice(n):
+        return [nested(n) for _ in range(2)]
+
+    with capture.enable():
+        nested(2)
+        same(nested(16), nested(16))
+    assert turns() == 0
+
+
+PROGRAM = """
+import sys, torch, capture
+from capture.policy import foresight, patience
+
+patience.UNIT_NS = patience.FIRST_NS = 0
+patience.LEAST_NS = int(sys.argv[1])
+foresight.share_done = lambda frame: None
+
+def main(n):
+    x = torch.ones(3)
+    for i in range(n):
+        x = torch.sin(x) * 1.5 + i
+    return x
+
+expected = main(20)
+with capture.enable():
+    found = main(20)
+assert torch.allclose(found, expected)
+print(capture.counters["graph_breaks"]["turn"], capture.counters["entries"]["loaded"])
+"""
+
+
+def test_the_next_process_leaves_the_loop_without_a_price(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+
+    def run(least_ns: int) -> str:
+        settings = {"CACHE_DIR": str(tmp_path / "store"), "STORE_ENTRIES": "1", "WHEN": "hot"}
+        environment = {**os.environ, **{f"CAPTURE_{name}": value for name, value in settings.items()}}
+        done = subprocess.run(
+            [sys.executable, str(program), str(least_ns)],
+            capture_output=True, text=True, env=environment, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    never = 10**12
+    assert run(never) == "0 0"
+    assert run(0) == "1 0"
+    assert run(never) == "1 2"  # a turn, and what is behind the loop
+
+
+def test_turns_check_their_arguments() -> None:
+    with pytest.raises(ValueError, match="no loop 99"):
+        _capture.Turns(99, -1, 5)
+    with pytest.raises(ValueError, match="in a loop 3"):
+        _capture.Turns(2, 3, 5)
+    assert not _capture.Turns(0, -1, 5)  # no frame of a twin asks
+    with pytest.raises(TypeError, match="expected a code object"):
+        _capture.turns_begin(3)
