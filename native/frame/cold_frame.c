@@ -155,8 +155,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const unsigned marks = state->marks;
     const enum Blocking outside = hook->blocking;
-    struct TurnRun *around = hook->turns;
-    hook->turns = NULL;
+    TurnRun *around = turns_hide(hook);
     hook->blocking = blocking_inside(outside, state->cold.kind);
     const unsigned long long units = hook->units;
     const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
@@ -164,12 +163,12 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
     const long long started = worked_ns();
-    PyObject *value = twin != NULL ? run_by_turns(tstate, frame, hook, state)
+    PyObject *value = twin != NULL ? run_by_turns(tstate, frame, hook, twin)
                                    : run_in_python(tstate, frame, hook, state->cold.kind);
     const long long elapsed = worked_ns() - started;
     hook->cold_frames--;
     hook->blocking = outside;
-    hook->turns = around;
+    turns_show(hook, around);
     turns_note_below(hook, elapsed - (hook->away_ns - away));
     ColdRuns *cold = &state->cold;
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;

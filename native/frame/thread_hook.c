@@ -82,6 +82,7 @@ static void thread_hook_dealloc(ThreadHook *self)
     }
     Py_XDECREF(self->callback);
     Py_XDECREF(self->key);
+    Py_XDECREF((PyObject *)self->turns);
     PyObject_Free(self);
 }
 

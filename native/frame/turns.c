@@ -18,6 +18,7 @@
 #include "guards/raw_lookup.h"
 #include "tensors/tensor_access.h"
 
+#include <string.h>
 #include <structmember.h>
 
 /* Loops that have turned less may end at once. */
@@ -36,6 +37,8 @@ enum { WITH_BACKWARD = 3 };
 /* How far tensors are looked for. A module has its parameters in a dict in its own, and those of its parts in
  * that of a dict of modules. */
 enum { MOST_ITEMS = 8, MOST_OBJECTS = 256, MOST_DEPTH = 5 };
+
+static PyTypeObject TurnRun_Type;
 
 typedef struct {
     PyObject_HEAD
@@ -193,7 +196,7 @@ static int turns_bool(Turns *self)
     TurnRun *run = hook == NULL ? NULL : hook->turns;
     PyThreadState *tstate = PyThreadState_Get();
     if (run == NULL || hook->suspended || hook->callback == NULL || !is_patience(hook->callback)
-        || frame_code(thread_frame(tstate)) != run->state->twin) {
+        || frame_code(thread_frame(tstate)) != run->twin) {
         return 0;
     }
     count_turn(self, run);
@@ -204,14 +207,30 @@ static int turns_bool(Turns *self)
         return 0;
     }
     run->turn_ns = turn_of_python(self, hook, run);
+    Py_INCREF(run); /* a forecast runs Python */
     const int hot = run->turn_ns == 0 ? 0 : self->left ? 1 : is_hot(self, hook, run);
-    if (hot <= 0) {
-        return hot;
+    if (hot > 0) {
+        InterpreterFrame *frame = thread_frame(tstate);
+        run->stays = (!self->left && runs_again_around(frame)) || !sees_tensors(frame);
     }
-    InterpreterFrame *frame = thread_frame(tstate);
-    run->stays = (!self->left && runs_again_around(frame)) || !sees_tensors(frame);
-    return !run->stays;
+    const int leaves = hot > 0 ? !run->stays : hot;
+    Py_DECREF(run);
+    return leaves;
 }
+
+static void run_dealloc(TurnRun *run)
+{
+    Py_DECREF(run->twin);
+    PyObject_Free(run);
+}
+
+static PyTypeObject TurnRun_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.TurnRun",
+    .tp_doc = "A frame that Python runs and that can leave its loops.",
+    .tp_basicsize = sizeof(TurnRun),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = (destructor)run_dealloc,
+};
 
 static PyMemberDef members[] = {
     {"left", T_BOOL, offsetof(Turns, left), 0, "the loop was left before, and is left again without a price"},
@@ -234,20 +253,36 @@ PyTypeObject Turns_Type = {
 
 /* --- the frames -------------------------------------------------------------------------------------- */
 
-PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
+static TurnRun *new_run(const ThreadHook *hook, PyCodeObject *twin)
 {
-    TurnRun run = {
-        .state = state,
-        .started_ns = worked_ns(),
-        .away_ns = hook->away_ns,
-        .units = hook->units,
-        .nodes = autograd_nodes() - hook->away_nodes,
-        .backwards = hook->backwards,
-    };
-    TurnRun *outside = hook->turns;
-    hook->turns = frame_swap_code(tstate, frame, state->twin, NULL, 0) ? &run : NULL;
+    TurnRun *run = PyObject_New(TurnRun, &TurnRun_Type);
+    if (run == NULL) {
+        return NULL;
+    }
+    memset((char *)run + sizeof(PyObject), 0, sizeof(TurnRun) - sizeof(PyObject));
+    run->twin = (PyCodeObject *)Py_NewRef(twin);
+    run->measured = -1;
+    run->started_ns = worked_ns();
+    run->away_ns = hook->away_ns;
+    run->units = hook->units;
+    run->nodes = autograd_nodes() - hook->away_nodes;
+    run->backwards = hook->backwards;
+    return run;
+}
+
+PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, PyCodeObject *twin)
+{
+    TurnRun *run = new_run(hook, twin);
+    if (run == NULL) {
+        return NULL;
+    }
+    if (frame_swap_code(tstate, frame, twin, NULL, 0)) {
+        turns_show(hook, run);
+    } else {
+        Py_DECREF(run);
+    }
     PyObject *value = eval_default(tstate, frame, 0);
-    hook->turns = outside;
+    turns_show(hook, NULL);
     return value;
 }
 
@@ -293,8 +328,9 @@ static PyObject *turns_begin(PyObject *module, PyObject *code)
                                   Py_TYPE(code)->tp_name);
     }
     const TurnRun *run = hook == NULL ? NULL : hook->turns;
-    if (run != NULL) {
-        run->state->has_left = 1;
+    const CodeState *of_twin = run == NULL ? NULL : code_state(run->twin);
+    if (of_twin != NULL && of_twin->twins != NULL) {
+        of_twin->twins->has_left = 1;
     }
     state->turns = (TurnTrial){.python_ns = run == NULL ? 0 : run->turn_ns};
     Py_RETURN_NONE;
@@ -309,5 +345,6 @@ static PyMethodDef functions[] = {
 
 int init_turns(PyObject *module)
 {
-    return PyModule_AddType(module, &Turns_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+    const int failed = PyType_Ready(&TurnRun_Type) < 0 || PyModule_AddType(module, &Turns_Type) < 0;
+    return failed ? -1 : PyModule_AddFunctions(module, functions);
 }

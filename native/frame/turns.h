@@ -10,14 +10,16 @@
 /* The loops of one code object that are looked at. */
 enum { MOST_LOOPS = 16 };
 
-/* A frame that Python runs and that can leave its loops. */
+/* A frame that Python runs and that can leave its loops. It is an object of its own, since a greenlet may
+ * take the stack away from the frame. */
 typedef struct TurnRun {
-    CodeState *state;     /* of the frame's own code; borrowed */
+    PyObject_HEAD
+    PyCodeObject *twin;   /* that the frame runs */
     long long started_ns; /* of the time that the thread has worked */
     long long away_ns;    /* of the hook, when it began */
     long long below_ns;   /* its callees have taken so much: Python's frames, and computing gradients */
     unsigned long long units, nodes, backwards; /* of the hook, when it began */
-    int measured;                               /* the loop whose turns are measured */
+    int measured;                               /* the loop whose turns are measured, or -1 */
     long long measured_turns, measured_ns;      /* the begin of that */
     long long captures_ns;                      /* of the hook at that time */
     long long turn_ns;                          /* what a turn of that loop takes; 0: nobody knows */
@@ -29,8 +31,8 @@ typedef struct TurnRun {
 
 extern PyTypeObject Turns_Type;
 
-/* Runs a frame of this code as its twin. The value may be a Continuation. */
-PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state);
+/* Runs a frame as the twin of its code. The value may be a Continuation. */
+PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, PyCodeObject *twin);
 
 /* The frame computes gradients: that is no work of the loop around. */
 PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
@@ -38,6 +40,23 @@ PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 /* A turn begins in an entry of this code. After some of them it is compared with Python's. 0, or -1 with an
  * exception. */
 int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry);
+
+/* A callee begins: its frames are no part of the running one. The callee holds the reference until it ends.
+ */
+static inline TurnRun *turns_hide(ThreadHook *hook)
+{
+    TurnRun *run = hook->turns;
+    hook->turns = NULL;
+    return run;
+}
+
+/* It has ended. Takes the reference. */
+static inline void turns_show(ThreadHook *hook, TurnRun *run)
+{
+    TurnRun *present = hook->turns; /* of a greenlet */
+    hook->turns = run;
+    Py_XDECREF(present);
+}
 
 /* What a callee of the running frame has taken. */
 static inline void turns_note_below(ThreadHook *hook, long long ns)
