@@ -96,6 +96,8 @@ class Learned(Protocol):
 
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
+    if frame_filter.reads_other_locals(code) and not _is_of_the_library(code):
+        _capture.mark_reader(code)
     if code.co_filename == IMPORTS:
         return Kind.IMPORT
     if is_backward(code):
@@ -112,6 +114,11 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     if code.co_name == "forward":
         return Kind.BRIEF if any(code is loop for loop in NATIVE_LOOPS) else Kind.FORWARD
     return Kind.LOOP if has_loop(code) else Kind.STRAIGHT
+
+
+def _is_of_the_library(code: CodeType) -> bool:
+    """The standard library reads the variables of callers where a debugger or a traceback shows them."""
+    return frame_filter.origin_of(code.co_filename) == "standard library"
 
 
 def is_backward(code: CodeType) -> bool:

@@ -2,7 +2,8 @@
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
- * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_resume, is_resume,
+ * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_reader, mark_resume,
+ * is_resume,
  * all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
@@ -476,6 +477,11 @@ static PyObject *mark_resume(PyObject *module, PyObject *object)
     return set_mark(object, "mark_resume", CODE_RESUME);
 }
 
+static PyObject *mark_reader(PyObject *module, PyObject *object)
+{
+    return set_mark(object, "mark_reader", CODE_READS);
+}
+
 static PyObject *is_resume(PyObject *module, PyObject *object)
 {
     return has_mark(object, "is_resume", CODE_RESUME);
@@ -543,6 +549,8 @@ static PyMethodDef functions[] = {
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},
     {"unskip_code", unskip_code, METH_O, "unskip_code(code): take skip_code back."},
     {"is_skipped", is_skipped, METH_O, "is_skipped(code) -> bool."},
+    {"mark_reader", mark_reader, METH_O,
+     "mark_reader(code): its frames may read the variables of their callers."},
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},
     {"is_resume", is_resume, METH_O, "is_resume(code) -> bool."},
     {"all_codes", all_codes, METH_NOARGS,

@@ -14,6 +14,7 @@ enum {
         2, /* the code of a resume function: it returns its Continuation to the loop that called it */
     CODE_OUTPUT = 4,   /* the code of an entry: the default evaluator runs it */
     CODE_BACKWARD = 8, /* it computes gradients: see KIND_BACKWARD */
+    CODE_READS = 32,   /* its frames may read the variables of their callers */
     CODE_WAITS = 16,   /* a resume function that is captured when it pays for itself */
 };
 

@@ -394,6 +394,7 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
         return eval_default(tstate, frame, throwflag);
     }
     CodeState *state = code_state(frame_code(frame));
+    hook->readers += state != NULL && (state->marks & CODE_READS);
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
         hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */
         hook->backwards += (state->marks & CODE_BACKWARD) != 0;

@@ -101,6 +101,7 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     begin_callback(hook);
     PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
     end_callback(hook);
+    hook->readers += (state->marks & CODE_READS) != 0; /* its first frame */
     return set_kind(state, answer);
 }
 

@@ -145,7 +145,7 @@ static ThreadHook *ensure_thread_hook(void)
     hook->handover = NULL;
     hook->blocking = BLOCKS_NOTHING;
     hook->turns = NULL;
-    hook->units = hook->backwards = hook->away_nodes = hook->entries = 0;
+    hook->units = hook->backwards = hook->readers = hook->away_nodes = hook->entries = 0;
     hook->cold_frames = 0;
     hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
     hook->resumes_until_ns = LLONG_MAX;

@@ -34,6 +34,7 @@ typedef struct {
     long long resumes_until_ns;    /* of `capture_ns`: from there on resume functions wait as others do */
     long long cold_ns;             /* what counts for the cold frames that have ended */
     unsigned long long backwards;  /* frames with CODE_BACKWARD */
+    unsigned long long readers;    /* frames with CODE_READS */
     struct TurnRun *turns;         /* of the running frame, if it can leave its loops (turns.c); else NULL */
     unsigned long long entries;    /* how often an entry ran a graph, or code of its own */
 } ThreadHook;

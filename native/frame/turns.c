@@ -203,6 +203,7 @@ static int turns_bool(Turns *self)
     if (self->always > 0) {
         return run->turns[self->number] >= self->always;
     }
+    run->stays |= hook->readers != run->readers; /* its resume function has other variables */
     if (run->stays || !is_worth_a_look(self, run)) {
         return 0;
     }
@@ -267,6 +268,7 @@ static TurnRun *new_run(const ThreadHook *hook, PyCodeObject *twin)
     run->units = hook->units;
     run->nodes = autograd_nodes() - hook->away_nodes;
     run->backwards = hook->backwards;
+    run->readers = hook->readers;
     return run;
 }
 

@@ -18,11 +18,11 @@ typedef struct TurnRun {
     long long started_ns; /* of the time that the thread has worked */
     long long away_ns;    /* of the hook, when it began */
     long long below_ns;   /* its callees have taken so much: Python's frames, and computing gradients */
-    unsigned long long units, nodes, backwards; /* of the hook, when it began */
-    int measured;                               /* the loop whose turns are measured, or -1 */
-    long long measured_turns, measured_ns;      /* the begin of that */
-    long long captures_ns;                      /* of the hook at that time */
-    long long turn_ns;                          /* what a turn of that loop takes; 0: nobody knows */
+    unsigned long long units, nodes, backwards, readers; /* of the hook, when it began */
+    int measured;                                        /* the loop whose turns are measured, or -1 */
+    long long measured_turns, measured_ns;               /* the begin of that */
+    long long captures_ns;                               /* of the hook at that time */
+    long long turn_ns;                                   /* what a turn of that loop takes; 0: nobody knows */
     int stays; /* a loop is hot, but it does not pay: nothing shows that it works on tensors */
     long long turns[MOST_LOOPS];
     long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */

@@ -450,6 +450,25 @@ def test_objects_live_as_long_as_in_eager() -> None:
     assert turns() > 0
 
 
+def variable_of_the_caller(name):
+    return sys._getframe(1).f_locals[name]
+
+
+def is_read_from_outside(n):
+    only_read_there, x = torch.ones(2), torch.ones(2)
+    for i in range(n):
+        x = x + variable_of_the_caller("only_read_there")
+    return x
+
+
+def test_a_loop_whose_variables_are_read_by_callees_stays_in_python() -> None:
+    expected = is_read_from_outside(16)
+    with capture.enable():
+        same(is_read_from_outside(16), expected)
+        same(is_read_from_outside(16), expected)
+    assert turns() == 0
+
+
 def test_no_reference_stays() -> None:
     alive = weakref.WeakSet()
 
