@@ -27,7 +27,7 @@ import torch
 import cache
 from capture.bytecode.dialects import dialect
 from capture.policy import foresight, frame_filter, gains
-from capture.report import observe
+from capture.report import log, observe
 from capture.report.config import config
 
 if TYPE_CHECKING:
@@ -177,6 +177,17 @@ def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
     """What runs in place of a function of the program that may be called once: it can leave its loops."""
     if frame_filter.origin_of(code.co_filename) != "program" or frame_filter.asks_for_locals(code):
         return None
+    try:
+        return _twin(code, learned)
+    except Exception as error:
+        if config.raise_on_error:
+            raise
+        text = f"the loops of {code.co_qualname} are not captured while they run: {log.failure_text(error)}"
+        log.warn_once(code, "failure", text)
+        return None
+
+
+def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
     from capture.bytecode import turns  # lazy: import time
 
     if learned is None or _capture.is_resume(code):

@@ -329,12 +329,16 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     Py_INCREF(entry);
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
+    TurnTrial turns;
+    const int is_judged = state->turns.python_ns > 0 && turn_begins(hook, state, &turns);
     PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
     const long long elapsed = worked_ns() - started;
     hook->away_ns = away + elapsed;
     hook->away_nodes = autograd_nodes() - nodes;
     const long long own = elapsed - (hook->capture_ns - captures);
-    if (value != NULL && is_patience(callback) && patience_try(callback, hook, state, entry, own) < 0) {
+    if (value != NULL && is_patience(callback)
+        && (patience_try(callback, hook, state, entry, own) < 0
+            || (is_judged && patience_judge_turns(callback, hook, state, entry, &turns) < 0))) {
         Py_CLEAR(value);
     }
     Py_DECREF(entry);
@@ -355,11 +359,8 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     entry->hits++;
     const long long inlined = code_state->inlined_units;
     hook->units += (unsigned long long)(inlined > 0 ? inlined : Py_SIZE(code_state->code));
-    if (code_state->turns.python_ns > 0 && is_patience(hook->callback)
-        && turn_begins(hook, code_state, entry) < 0) {
-        return NULL;
-    }
-    const int timed = hook->cold_frames > 0 || (entry_is_on_trial(entry) && is_patience(hook->callback));
+    const int is_compared = entry_is_on_trial(entry) || code_state->turns.python_ns > 0;
+    const int timed = hook->cold_frames > 0 || (is_compared && is_patience(hook->callback));
     if (!timed || entry_is_eager(entry)) {
         return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
     }

@@ -301,7 +301,7 @@ PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 /* Turns before the comparison, and of it. */
 enum { TURNS_BEFORE = 3, TURNS_COMPARED = 12 };
 
-int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry)
+int turn_begins(const ThreadHook *hook, CodeState *state, TurnTrial *judged)
 {
     TurnTrial *trial = &state->turns;
     const long long now = worked_ns();
@@ -313,9 +313,9 @@ int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry)
     if (trial->own.runs < TURNS_COMPARED) {
         return 0;
     }
-    const int failed = patience_judge_turns(hook->callback, hook, state, entry, trial);
+    *judged = *trial;
     *trial = (TurnTrial){0};
-    return failed;
+    return 1;
 }
 
 /* turns_begin(code): the frame that runs leaves its loop for this resume function. */

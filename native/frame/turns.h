@@ -37,9 +37,8 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 /* The frame computes gradients: that is no work of the loop around. */
 PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
 
-/* A turn begins in an entry of this code. After some of them it is compared with Python's. 0, or -1 with an
- * exception. */
-int turn_begins(ThreadHook *hook, CodeState *state, Entry *entry);
+/* A turn begins in an entry of this code. 1: the turns so far are to be judged, and are in `trial`. */
+int turn_begins(const ThreadHook *hook, CodeState *state, TurnTrial *trial);
 
 /* A callee begins: its frames are no part of the running one. The callee holds the reference until it ends.
  */
