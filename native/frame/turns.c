@@ -196,8 +196,8 @@ static int turns_bool(Turns *self)
     TurnRun *run = hook == NULL ? NULL : hook->turns;
     PyThreadState *tstate = PyThreadState_Get();
     if (run == NULL || hook->suspended || hook->callback == NULL || !is_patience(hook->callback)
-        || frame_code(thread_frame(tstate)) != run->twin) {
-        return 0;
+        || frame_code(thread_frame(tstate)) != run->twin || this_thread_is_followed()) {
+        return 0; /* a debugger sees the frame go on */
     }
     count_turn(self, run);
     if (self->always > 0) {

@@ -504,6 +504,34 @@ def test_a_trace_function_sees_the_loop() -> None:
     assert len(lines) > 30
 
 
+def sets_a_trace_function(n, trace):
+    x = torch.ones(2)
+    for i in range(n):
+        x = x + i
+        if i == 2:
+            sys.settrace(trace)
+            sys._getframe().f_trace = trace
+    return x
+
+
+def test_a_debugger_that_comes_later_sees_the_frame_go_on() -> None:
+    ends: list[str] = []
+
+    def trace(frame, event, _):
+        if event == "return" and frame.f_code.co_name == "sets_a_trace_function":
+            ends.append(event)
+        return trace
+
+    expected = sets_a_trace_function(16, None)
+    with capture.enable():
+        try:
+            found = sets_a_trace_function(16, trace)
+        finally:
+            sys.settrace(None)
+    same(found, expected)
+    assert ends == ["return"] and turns() == 0
+
+
 def counts(n):
     total = 0
     for i in range(n):
