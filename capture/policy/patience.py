@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 UNIT_NS = 10_000
 #: What each capture costs, whatever the code.
 LEAST_NS = 20_000_000
-#: What a turn of a loop has to take in the frame itself before it is captured: a turn that is a frame of its
-#: own takes some 30 us beside its graphs, and most turns have two or three of them.
-TURN_NS = 300_000
 #: What the first one costs beside: it imports the compiler. Of `x * 2 + 1` the first capture of a process
 #: takes 140 ms, and the next one of such a function 14 ms.
 FIRST_NS = 120_000_000
@@ -161,7 +158,6 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
         surcharge=converter.surcharge,
         twin=functools.partial(twin, learned=learned),
         judge_turns=judge_turns,
-        turn_ns=TURN_NS,
     )
 
 

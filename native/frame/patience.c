@@ -57,7 +57,6 @@ typedef struct {
                               a loop */
     PyObject *judge_turns; /* judge_turns(code, entry, python, own) -> whether the turns of a loop pay; NULL:
                               they are not compared */
-    long long turn_ns;     /* what a turn has to take of itself before its capture can pay */
     Rates rates;
 } Patience;
 
@@ -421,9 +420,6 @@ static PyObject *timing_as_tuple(const Timing *timing)
 int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *work, int may_forecast)
 {
     const Patience *patience = (Patience *)callback;
-    if (work->turn_ns < patience->turn_ns) {
-        return 0;
-    }
     const long long units = Py_MAX(work->units, units_of_nodes(work->nodes));
     /* as if the frame had run twice, each time for half of the work */
     CodeState turn = {
@@ -521,14 +517,14 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind",      "unit_ns", "least_ns",    "judge",   "glance", "foresee",
-                            "first_ns", "surcharge", "twin",    "judge_turns", "turn_ns", NULL};
+    static char *names[] = {"callback", "kind",     "unit_ns",   "least_ns", "judge",       "glance",
+                            "foresee",  "first_ns", "surcharge", "twin",     "judge_turns", NULL};
     PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
     PyObject *surcharge = Py_None, *twin = Py_None, *judge_turns = Py_None;
-    long long unit_ns = 0, least_ns = 0, first_ns = 0, turn_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLOOOL:Patience", names, &callback, &kind,
+    long long unit_ns = 0, least_ns = 0, first_ns = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLOOO:Patience", names, &callback, &kind,
                                      &unit_ns, &least_ns, &judge, &glance, &foresee, &first_ns, &surcharge,
-                                     &twin, &judge_turns, &turn_ns)) {
+                                     &twin, &judge_turns)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -550,7 +546,6 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->surcharge = surcharge == Py_None ? NULL : Py_NewRef(surcharge);
         self->twin = twin == Py_None ? NULL : Py_NewRef(twin);
         self->judge_turns = judge_turns == Py_None ? NULL : Py_NewRef(judge_turns);
-        self->turn_ns = turn_ns;
         self->rates = (Rates){unit_ns, least_ns, first_ns};
     }
     return (PyObject *)self;

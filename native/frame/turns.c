@@ -149,7 +149,6 @@ static int is_hot(const Turns *self, ThreadHook *hook, const TurnRun *run)
         .ns = own * (trains ? WITH_BACKWARD : 1),
         .units = (long long)(hook->units - run->units) / turns + self->units,
         .nodes = (long long)nodes / turns,
-        .turn_ns = own / turns,
     };
     const int may_forecast = (turns & (turns - 1)) == 0;
     return patience_turn_pays(hook->callback, hook, &work, may_forecast);

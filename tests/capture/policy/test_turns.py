@@ -26,7 +26,7 @@ from capture.report.counters import counters
 def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A loop is hot as soon as it has turned four times."""
     capture.reset()
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS"):
         monkeypatch.setattr(patience, name, 0)
     monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
     with capture.config.patch(when="hot"):
@@ -582,7 +582,7 @@ PROGRAM = """
 import sys, torch, capture
 from capture.policy import foresight, patience
 
-patience.UNIT_NS = patience.FIRST_NS = patience.TURN_NS = 0
+patience.UNIT_NS = patience.FIRST_NS = 0
 patience.LEAST_NS = int(sys.argv[1])
 foresight.share_done = lambda frame: None
 
