@@ -14,6 +14,7 @@ from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Instruction, decode
 from capture_records import dataclass
+from guards.sources import HEAP_TYPE
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:
@@ -78,3 +79,8 @@ def live_names(code: CodeType, index: int) -> frozenset[str]:
     live = _live(code)
     before = live.before[index] if index < len(live.before) else 0
     return frozenset(name for place, name in enumerate(live.names) if before >> place & 1)
+
+
+def instances_end_noticed(cls: type) -> bool:
+    """Whether the program may notice the end of an instance, by a weak reference or by `__del__`."""
+    return bool(cls.__flags__ & HEAP_TYPE) and (cls.__weakrefoffset__ != 0 or hasattr(cls, "__del__"))

@@ -16,7 +16,7 @@ same. Cells of the original become free variables, because the resume function s
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
@@ -225,18 +225,27 @@ def _prologue(original: CodeType, stack: tuple[str, ...], deleted: str | None) -
 def _with_label(original: CodeType, target: int, label: library.Label) -> list[Any]:
     """The original instructions, with the label before instruction `target`. Cells are free variables."""
     result: list[Any] = []
-    index = 0
-    handlers = decode(original).handlers
-    for item in library.Bytecode.from_code(original):
-        if isinstance(item, library.TryBegin):
-            handler = handlers[index]
-            assert handler is not None
-            item.stack_depth = handler.depth  # unknown to the library: the prologue jumps into the block
-        if not isinstance(item, library.Instr):
+    for item, index in numbered(original):
+        if index is None:
             result.append(item)
             continue
         if index == target:
             result.append(label)
-        index += 1
         result.append(dialect.with_free_cells(item))
     return result
+
+
+def numbered(code: CodeType) -> Iterator[tuple[Any, int | None]]:
+    """What the library has for the code; for each instruction its number, and None for labels and the ends of
+    try blocks. The blocks know the depth of their stack, which the library can't tell behind new jumps.
+    """
+    index = 0
+    handlers = decode(code).handlers
+    for item in library.Bytecode.from_code(code):
+        if isinstance(item, library.TryBegin):
+            handler = handlers[index]
+            assert handler is not None
+            item.stack_depth = handler.depth
+        is_instruction = isinstance(item, library.Instr)
+        yield item, index if is_instruction else None
+        index += is_instruction

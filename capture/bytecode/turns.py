@@ -33,9 +33,8 @@ from capture.bytecode import library, resume
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.eager_twin import argument_names
 from capture.bytecode.emit import bytecode_like, release_constants
-from capture.bytecode.instructions import decode
 from capture.bytecode.line_places import cut_far_places, fill_places
-from capture.bytecode.liveness import live_names
+from capture.bytecode.liveness import instances_end_noticed, live_names
 from capture.bytecode.loop_iterators import heads
 from capture.bytecode.stack_items import VALUE
 from guards.namespace import STACK_ITEM
@@ -66,7 +65,7 @@ class _Twin(NamedTuple):
     code: weakref.ref[CodeType]
     loops: tuple[Loop, ...]
     asked: tuple[_capture.Turns, ...]
-    on_left: Callable[[int], None]
+    on_left: Callable[[CodeType, int], None]
 
 
 _twins: CodeTable[_Twin] = CodeTable()
@@ -87,12 +86,14 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
 
 
 def twin_of(
-    code: CodeType, left: Collection[int] = (), on_left: Callable[[int], None] = lambda number: None
+    code: CodeType,
+    left: Collection[int] = (),
+    on_left: Callable[[CodeType, int], None] = lambda code, number: None,
 ) -> CodeType | None:
     """The code that can leave its loops. None: it has no such loop.
 
     `left`: the numbers of loops that are left without a price, as earlier processes have left them.
-    `on_left` hears the number of a loop that is left for the first time.
+    `on_left` hears of the code and the number of a loop that is left for the first time.
     """
     loops = loops_of(code)
     if not loops:
@@ -133,18 +134,8 @@ def _with_questions(code: CodeType, loops: Sequence[Loop], asked: Sequence[_capt
     by_head = {loop.head: number for number, loop in enumerate(loops)}
     body: list[Any] = []
     ends: list[Any] = []
-    index = 0
-    handlers = decode(code).handlers
-    for item in library.Bytecode.from_code(code):
-        if isinstance(item, library.TryBegin):
-            handler = handlers[index]
-            assert handler is not None
-            item.stack_depth = handler.depth
-        if not isinstance(item, library.Instr):
-            body.append(item)
-            continue
-        number = by_head.get(index)
-        index += 1
+    for item, index in resume.numbered(code):
+        number = None if index is None else by_head.get(index)
         if number is None:
             body.append(item)
             continue
@@ -180,7 +171,7 @@ def continued(number: int, items: tuple[Any, ...], cells: tuple[types.CellType, 
     assert twin is not None and code is not None
     if not twin.asked[number].left:
         twin.asked[number].left = True
-        twin.on_left(number)
+        twin.on_left(code, number)
     point, loop = resume.point_of(code), twin.loops[number]
     head = loop.head - point.prologue
     resume.note_left(point.original, head)
@@ -205,14 +196,11 @@ def _names_to_pass(
     """The locals of the resume function: those that `capture.output.break_code` passes, in its order."""
     live = {*live_names(original, target), owner}
     bound = [name for name in original.co_varnames if name in values]
-    return tuple(name for name in bound if name in live or end_is_noticed(values[name]))
+    return tuple(name for name in bound if name in live or _end_is_noticed(values[name]))
 
 
-def end_is_noticed(value: Any) -> bool:
-    """Whether the program may notice the end of the object, as `capture.output.lifetimes` has it."""
-    if isinstance(value, torch.Tensor):
-        return False
-    cls = value if isinstance(value, type) else type(value)
-    if not cls.__flags__ & HEAP_TYPE:
-        return False
-    return cls is value or cls.__weakrefoffset__ != 0 or hasattr(cls, "__del__")
+def _end_is_noticed(value: Any) -> bool:
+    """As `capture.output.lifetimes` has it at the end of a turn, whose tensors nobody holds."""
+    if isinstance(value, type):
+        return bool(value.__flags__ & HEAP_TYPE)
+    return not isinstance(value, torch.Tensor) and instances_end_noticed(type(value))

@@ -124,7 +124,7 @@ def _is_marker(variable: Variable) -> bool:
     return isinstance(variable, PreviousException) and not variable.ended
 
 
-def _break(tx: Translator, code: PythonCode, unknown: bool) -> None:
+def _break(tx: RootTranslator, code: PythonCode, unknown: bool) -> None:
     instruction = tx.instructions[tx.index]
     for variable in tx.stack:
         _push(code, variable)
@@ -254,7 +254,7 @@ def _raise(code: PythonCode, own: Assembler, kind: type[NameError], text: str) -
 
 
 def _continue_at(
-    tx: Translator,
+    tx: RootTranslator,
     code: PythonCode,
     target: int,
     kinds: list[str],
@@ -280,7 +280,7 @@ def _continue_at(
     names = tuple(
         name
         for name in point.original.co_varnames  # the order of `capture.bytecode.turns`, too
-        if name in held and (name in wanted or end_is_noticed(held[name], code, tx.stack))
+        if name in held and (name in wanted or end_is_noticed(held[name], code, tx.stack, tx.ends_turn))
     )
     if in_locals is not None:
         names = tuple(in_locals)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from capture.bytecode.liveness import instances_end_noticed
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
 
 
-def end_is_noticed(variable: Variable, code: PythonCode, stack: Sequence[Variable]) -> bool:
+def end_is_noticed(
+    variable: Variable, code: PythonCode, stack: Sequence[Variable], ends_turn: bool = False
+) -> bool:
     """True for classes of the program and their instances, if the object exists. No code can hold a reference
     to an object that the frame never built. True also for a tensor on the stack at the break: what Python
     calls with it may keep a weak reference.
+
+    `ends_turn`: tensors of which the turn has read nothing are as those that it has made. Else the next turn
+    would have another variable wherever one has read it.
     """
-    if isinstance(variable, TensorVariable) or (
-        isinstance(variable, LazyVariable) and isinstance(variable.value, torch.Tensor)
-    ):
+    unread = isinstance(variable, LazyVariable) and isinstance(variable.value, torch.Tensor)
+    if isinstance(variable, TensorVariable) or (unread and ends_turn):
         return any(item is variable for item in stack)
     held = variable.value if isinstance(variable, LazyVariable) else variable.as_class()
     if isinstance(held, type) and variable.source is not None:  # its bases know it (`__subclasses__`)
@@ -41,4 +46,4 @@ def end_is_noticed(variable: Variable, code: PythonCode, stack: Sequence[Variabl
         cls = variable.cls
     else:
         return False
-    return bool(cls.__flags__ & HEAP_TYPE) and (cls.__weakrefoffset__ != 0 or hasattr(cls, "__del__"))
+    return instances_end_noticed(cls)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from enum import IntEnum
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -91,7 +90,7 @@ class Learned(Protocol):
 
     def left_loops(self, code: CodeType) -> Collection[int]: ...
 
-    def note_left(self, code_of: weakref.ref[CodeType], number: int) -> None: ...
+    def note_left(self, code: CodeType, number: int) -> None: ...
 
 
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
@@ -192,9 +191,7 @@ def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
 
     if learned is None or _capture.is_resume(code):
         return turns.twin_of(code)
-    return turns.twin_of(
-        code, learned.left_loops(code), functools.partial(learned.note_left, weakref.ref(code))
-    )
+    return turns.twin_of(code, learned.left_loops(code), learned.note_left)
 
 
 def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:

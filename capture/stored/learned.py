@@ -144,10 +144,9 @@ class Learned:
         """The loops of the function that its frames have left (`capture.bytecode.turns`)."""
         return self._known().left.get(_row(code), []) if self._may_know(code) else []
 
-    def note_left(self, code_of: weakref.ref[CodeType], number: int) -> None:
+    def note_left(self, code: CodeType, number: int) -> None:
         """A frame has left this loop. In the next process it does so after a few turns."""
-        code = code_of()
-        if code is None or number in self.left_loops(code):
+        if number in self.left_loops(code):
             return
         rows = self._read()
         row = _row(code)

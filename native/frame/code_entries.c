@@ -41,7 +41,7 @@ static void drop_twin(CodeState *state)
     state->twin = NULL;
     state->twin_is_known = 0;
     if (of_twin != NULL) {
-        of_twin->twins = NULL;
+        of_twin->original = NULL;
     }
     Py_XDECREF(twin);
 }
@@ -110,7 +110,7 @@ int code_state_set_twin(CodeState *state, PyCodeObject *twin)
     }
     if (of_twin != NULL) {
         of_twin->marks |= CODE_OUTPUT;
-        of_twin->twins = state;
+        of_twin->original = state;
     }
     state->twin = twin;
     state->twin_is_known = 1;

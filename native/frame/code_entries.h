@@ -93,15 +93,15 @@ typedef struct CodeState {
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
     LookUps looks;
-    long long paid_ns;       /* what its captures have cost since the last clear_entries */
-    long long earlier_ns;    /* what earlier processes have spent in it without a capture: all of them */
-    long long most_ns;       /* and one of them */
-    long long inlined_units; /* of a run when it was captured: a capture around it would inline so much */
-    PyCodeObject *twin;      /* the code that can leave its loops (turns.c), if there is one */
-    struct CodeState *twins; /* borrowed: of the code whose twin this is, or NULL */
-    int has_left;            /* a frame has left a loop */
-    int twin_is_known;       /* somebody has asked for the twin */
-    TurnTrial turns;         /* of a resume function that is one turn of a loop */
+    long long paid_ns;          /* what its captures have cost since the last clear_entries */
+    long long earlier_ns;       /* what earlier processes have spent in it without a capture: all of them */
+    long long most_ns;          /* and one of them */
+    long long inlined_units;    /* of a run when it was captured: a capture around it would inline so much */
+    PyCodeObject *twin;         /* the code that can leave its loops (turns.c), if there is one */
+    struct CodeState *original; /* borrowed: of the code whose twin this is, or NULL */
+    int has_left;               /* a frame has left a loop */
+    int twin_is_known;          /* somebody has asked for the twin */
+    TurnTrial turns;            /* of a resume function that is one turn of a loop */
     Entry **entries;
 } CodeState;
 
@@ -115,6 +115,13 @@ extern Py_ssize_t code_extra_index;
 static inline CodeState *code_state(PyCodeObject *code)
 {
     return code_extra(code, code_extra_index);
+}
+
+/* That of the program's own code, where a twin runs in its place. Borrowed, NULL where there is none. */
+static inline CodeState *original_state(PyCodeObject *code)
+{
+    CodeState *state = code_state(code);
+    return state != NULL && state->original != NULL ? state->original : state;
 }
 
 /* Whether a capture of the code has something to run: its frames come again, and what is lazy below it is

@@ -125,8 +125,7 @@ static int sees_tensors(InterpreterFrame *frame)
 static int runs_again_around(InterpreterFrame *frame)
 {
     for (frame = frame_caller(frame); frame != NULL; frame = frame_caller(frame)) {
-        CodeState *state = code_state(frame_code(frame));
-        state = state != NULL && state->twins != NULL ? state->twins : state;
+        const CodeState *state = original_state(frame_code(frame));
         const int may_get_hot = state != NULL
                                 && (state->cold.kind == KIND_STRAIGHT || state->cold.kind == KIND_LOOP
                                     || state->cold.kind == KIND_FORWARD);
@@ -330,9 +329,9 @@ static PyObject *turns_begin(PyObject *module, PyObject *code)
                                   Py_TYPE(code)->tp_name);
     }
     const TurnRun *run = hook == NULL ? NULL : hook->turns;
-    const CodeState *of_twin = run == NULL ? NULL : code_state(run->twin);
-    if (of_twin != NULL && of_twin->twins != NULL) {
-        of_twin->twins->has_left = 1;
+    CodeState *leaving = run == NULL ? NULL : original_state(run->twin);
+    if (leaving != NULL) {
+        leaving->has_left = 1;
     }
     state->turns = (TurnTrial){.python_ns = run == NULL ? 0 : run->turn_ns};
     Py_RETURN_NONE;

@@ -23,7 +23,7 @@ typedef struct TurnRun {
     long long measured_turns, measured_ns;               /* the begin of that */
     long long captures_ns;                               /* of the hook at that time */
     long long turn_ns;                                   /* what a turn of that loop takes; 0: nobody knows */
-    int stays; /* a loop is hot, but it does not pay: nothing shows that it works on tensors */
+    int stays; /* it leaves no loop: that would not pay, or who reads its variables could see it */
     long long turns[MOST_LOOPS];
     long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */
     long long began[MOST_LOOPS];    /* the turns of the loop around it at that time */
