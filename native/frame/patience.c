@@ -399,6 +399,9 @@ static PyObject *timing_as_tuple(const Timing *timing)
 int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *work, int may_forecast)
 {
     const Patience *patience = (Patience *)callback;
+    if (work->turn_ns < patience->rates.turn_ns) {
+        return 0;
+    }
     const long long units = Py_MAX(work->units, units_of_nodes(work->nodes));
     /* as if the frame had run twice, each time for half of the work */
     CodeState turn = {

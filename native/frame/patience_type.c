@@ -14,14 +14,14 @@
 
 static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"callback", "kind",     "unit_ns",   "least_ns", "judge",       "glance",
-                            "foresee",  "first_ns", "surcharge", "twin",     "judge_turns", NULL};
+    static char *names[] = {"callback", "kind",      "unit_ns", "least_ns",    "judge",   "glance", "foresee",
+                            "first_ns", "surcharge", "twin",    "judge_turns", "turn_ns", NULL};
     PyObject *callback, *kind, *judge = Py_None, *glance = Py_None, *foresee = Py_None;
     PyObject *surcharge = Py_None, *twin = Py_None, *judge_turns = Py_None;
-    long long unit_ns = 0, least_ns = 0, first_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLOOO:Patience", names, &callback, &kind,
+    long long unit_ns = 0, least_ns = 0, first_ns = 0, turn_ns = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$LLOOOLOOOL:Patience", names, &callback, &kind,
                                      &unit_ns, &least_ns, &judge, &glance, &foresee, &first_ns, &surcharge,
-                                     &twin, &judge_turns)) {
+                                     &twin, &judge_turns, &turn_ns)) {
         return NULL;
     }
     if (!PyCallable_Check(callback) || !PyCallable_Check(kind)) {
@@ -29,8 +29,9 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         return NULL;
     }
     init_autograd_nodes();
-    if (unit_ns < 0 || least_ns < 0 || first_ns < 0) {
-        PyErr_SetString(PyExc_ValueError, "Patience: unit_ns, least_ns and first_ns can't be negative");
+    if (unit_ns < 0 || least_ns < 0 || first_ns < 0 || turn_ns < 0) {
+        PyErr_SetString(PyExc_ValueError,
+                        "Patience: unit_ns, least_ns, first_ns and turn_ns can't be negative");
         return NULL;
     }
     Patience *self = (Patience *)type->tp_alloc(type, 0);
@@ -43,7 +44,7 @@ static PyObject *patience_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         self->surcharge = surcharge == Py_None ? NULL : Py_NewRef(surcharge);
         self->twin = twin == Py_None ? NULL : Py_NewRef(twin);
         self->judge_turns = judge_turns == Py_None ? NULL : Py_NewRef(judge_turns);
-        self->rates = (Rates){unit_ns, least_ns, first_ns};
+        self->rates = (Rates){unit_ns, least_ns, first_ns, turn_ns};
     }
     return (PyObject *)self;
 }

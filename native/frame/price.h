@@ -10,6 +10,7 @@ typedef struct {
     long long unit_ns;  /* for a code unit of the frame and of those below it */
     long long least_ns; /* each of them */
     long long first_ns; /* more, as long as the compiler is not imported */
+    long long turn_ns;  /* what a turn of a loop does itself is captured from here on */
 } Rates;
 
 /* What an operation and its backward have to save, in code units of 10 us. Their capture takes 1.2 ms in an

@@ -136,18 +136,32 @@ static int runs_again_around(InterpreterFrame *frame)
     return 0;
 }
 
+static TurnMark mark_now(const ThreadHook *hook, const TurnRun *run)
+{
+    return (TurnMark){
+        .ns = worked_ns(),
+        .away_ns = hook->away_ns,
+        .below_ns = run->below_ns,
+        .units = hook->units,
+        .nodes = autograd_nodes() - hook->away_nodes,
+        .backwards = hook->backwards,
+    };
+}
+
 /* 1: a capture of one turn of this loop pays. -1 with an exception. */
 static int is_hot(const Turns *self, ThreadHook *hook, const TurnRun *run)
 {
-    const long long turns = run->turns[self->number];
-    const long long all = worked_ns() - run->started_ns;
-    const long long own = Py_MAX(all - (hook->away_ns - run->away_ns) - run->below_ns, 0);
-    const unsigned long long nodes = autograd_nodes() - hook->away_nodes - run->nodes;
-    const int trains = nodes > 0 && hook->backwards > run->backwards;
+    const TurnMark now = mark_now(hook, run), *begin = &run->marks[self->number];
+    const long long turns = run->in_a_row[self->number] - 1; /* one has begun */
+    const long long away = now.away_ns - begin->away_ns + now.below_ns - begin->below_ns;
+    const long long own = now.ns - begin->ns - away;
+    const long long nodes = (long long)(now.nodes - begin->nodes);
+    const int trains = nodes > 0 && now.backwards > begin->backwards;
     const TurnWork work = {
         .ns = own * (trains ? WITH_BACKWARD : 1),
-        .units = (long long)(hook->units - run->units) / turns + self->units,
-        .nodes = (long long)nodes / turns,
+        .turn_ns = own / turns,
+        .units = (long long)(now.units - begin->units) / turns + self->units,
+        .nodes = nodes / turns,
     };
     const int may_forecast = (turns & (turns - 1)) == 0;
     return patience_turn_pays(hook->callback, hook, &work, may_forecast);
@@ -168,7 +182,7 @@ static long long turn_of_python(const Turns *self, const ThreadHook *hook, TurnR
     return measured < LEAST_MEASURED ? 0 : Py_MAX((now - run->measured_ns) / measured, 1);
 }
 
-static void count_turn(const Turns *self, TurnRun *run)
+static void count_turn(const Turns *self, const ThreadHook *hook, TurnRun *run)
 {
     const int number = self->number;
     const long long around = self->outer < 0 ? 0 : run->turns[self->outer];
@@ -177,7 +191,9 @@ static void count_turn(const Turns *self, TurnRun *run)
         run->in_a_row[number] = 0;
     }
     run->turns[number]++;
-    run->in_a_row[number]++;
+    if (++run->in_a_row[number] == 1) {
+        run->marks[number] = mark_now(hook, run);
+    }
 }
 
 /* A short loop is a part of each turn of the loop around it. */
@@ -198,7 +214,7 @@ static int turns_bool(Turns *self)
         || frame_code(thread_frame(tstate)) != run->twin || this_thread_is_followed()) {
         return 0; /* a debugger sees the frame go on */
     }
-    count_turn(self, run);
+    count_turn(self, hook, run);
     if (self->always > 0) {
         return run->turns[self->number] >= self->always;
     }
@@ -262,11 +278,6 @@ static TurnRun *new_run(const ThreadHook *hook, PyCodeObject *twin)
     memset((char *)run + sizeof(PyObject), 0, sizeof(TurnRun) - sizeof(PyObject));
     run->twin = (PyCodeObject *)Py_NewRef(twin);
     run->measured = -1;
-    run->started_ns = worked_ns();
-    run->away_ns = hook->away_ns;
-    run->units = hook->units;
-    run->nodes = autograd_nodes() - hook->away_nodes;
-    run->backwards = hook->backwards;
     run->readers = hook->readers;
     return run;
 }

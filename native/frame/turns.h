@@ -10,23 +10,30 @@
 /* The loops of one code object that are looked at. */
 enum { MOST_LOOPS = 16 };
 
+/* The work of the hook and the frame so far. */
+typedef struct {
+    long long ns;       /* that the thread has worked */
+    long long away_ns;  /* of the hook */
+    long long below_ns; /* that callees of the frame have taken: Python's frames, and computing gradients */
+    unsigned long long units, nodes, backwards; /* of the hook */
+} TurnMark;
+
 /* A frame that Python runs and that can leave its loops. It is an object of its own, since a greenlet may
  * take the stack away from the frame. */
 typedef struct TurnRun {
     PyObject_HEAD
-    PyCodeObject *twin;   /* that the frame runs */
-    long long started_ns; /* of the time that the thread has worked */
-    long long away_ns;    /* of the hook, when it began */
-    long long below_ns;   /* its callees have taken so much: Python's frames, and computing gradients */
-    unsigned long long units, nodes, backwards, readers; /* of the hook, when it began */
-    int measured;                                        /* the loop whose turns are measured, or -1 */
-    long long measured_turns, measured_ns;               /* the begin of that */
-    long long captures_ns;                               /* of the hook at that time */
-    long long turn_ns;                                   /* what a turn of that loop takes; 0: nobody knows */
+    PyCodeObject *twin; /* that the frame runs */
+    long long below_ns;
+    unsigned long long readers;            /* of the hook, when the frame began */
+    int measured;                          /* the loop whose turns are measured, or -1 */
+    long long measured_turns, measured_ns; /* the begin of that */
+    long long captures_ns;                 /* of the hook at that time */
+    long long turn_ns;                     /* what a turn of that loop takes; 0: nobody knows */
     int stays; /* it leaves no loop: that would not pay, or who reads its variables could see it */
     long long turns[MOST_LOOPS];
     long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */
     long long began[MOST_LOOPS];    /* the turns of the loop around it at that time */
+    TurnMark marks[MOST_LOOPS];     /* at its first turn then */
 } TurnRun;
 
 extern PyTypeObject Turns_Type;

@@ -26,7 +26,7 @@ from capture.report.counters import counters
 def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A loop is hot as soon as it has turned four times."""
     capture.reset()
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS"):
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
         monkeypatch.setattr(patience, name, 0)
     monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
     with capture.config.patch(when="hot"):
@@ -576,11 +576,31 @@ def test_loops_of_functions_that_run_again_are_not_left() -> None:
     assert turns() == 0
 
 
+def works_ahead(ahead, in_a_turn):
+    x, total = torch.ones(3), sum(range(ahead))
+    for i in range(16):
+        x = torch.sin(x) + i
+        total += sum(range(in_a_turn))
+    return x
+
+
+def test_a_loop_with_short_turns_stays_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the function has done before counts for no turn."""
+    monkeypatch.setattr(patience, "TURN_NS", 1_000_000)
+    with capture.enable():
+        works_ahead(3_000_000, 10)
+    assert turns() == 0
+    capture.reset()
+    with capture.enable():
+        works_ahead(10, 300_000)
+    assert turns() > 0
+
+
 PROGRAM = """
 import sys, torch, capture
 from capture.policy import foresight, patience
 
-patience.UNIT_NS = patience.FIRST_NS = 0
+patience.UNIT_NS = patience.FIRST_NS = patience.TURN_NS = 0
 patience.LEAST_NS = int(sys.argv[1])
 foresight.share_done = lambda frame: None
 
