@@ -8,22 +8,26 @@ Out: the share of their turns that is done; what is to come of a frame's runs, n
             step(batch)            # 4 of 1,000 runs are done: 0.004
 
 Known are the lengths of ranges, lists and tuples, also below `enumerate`, `zip` and generators, which have
-loops of their own, and so those of a `DataLoader`, whose batches come from such an iterator. Of other loops
-(`while`, streams of data) no turn is expected but this one. Nothing here runs code of the program, and a
-wrong guess costs time and nothing else.
+loops of their own, and so those of a `DataLoader`, whose batches come from such an iterator. Loops that
+compare a counter with its limit (`while step < steps`, `if step >= steps: break`) have taken a share of that
+limit. Of other loops (`while True`, streams of data) no turn is expected but this one. Nothing here runs code
+of the program, and a wrong guess costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
-from types import FrameType, GeneratorType
+import inspect
+from collections.abc import Callable
+from types import CellType, FrameType, GeneratorType
 from typing import Any
 
 import _capture
 from torch.utils.data import dataloader
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.loop_iterators import iterator_places
+from capture.bytecode.loop_limits import LimitedLoop, limited_loops
 
 
 def share_done(frame: FrameType | None) -> float | None:
@@ -43,19 +47,71 @@ _Share = float | None
 
 def _done_in(frame: FrameType, share: _Share) -> _Share:
     """The share that is done of the loops of one frame; `share` is done of the present turn."""
-    for iterator in reversed([*_iterators(frame)]):
-        share = _done_of(iterator, share)
+    places = iterator_places(frame.f_code).get(frame.f_lasti, ())
+    limited = [loop for loop in limited_loops(frame.f_code) if loop.start <= frame.f_lasti <= loop.end]
+    by_place = {loop.height: loop for loop in limited if loop.steps}
+    whiles = [(loop.height, loop) for loop in limited if not loop.steps]
+    for place in (*reversed(places), -1):
+        while whiles and whiles[-1][0] > place:
+            share = _up_to_a_limit(frame, whiles.pop()[1], share)
+        if place >= 0:
+            share = _stepped(frame, place, by_place.get(place), share)
     return share
+
+
+def _stepped(frame: FrameType, place: int, loop: LimitedLoop | None, share: _Share) -> _Share:
+    """What is done of a `for` loop."""
+    iterator = _capture.stack_item(frame, place)
+    if loop is not None and _done_of(iterator, None) is None:
+        return _up_to_a_limit(frame, loop, share)
+    return _done_of(iterator, share)
+
+
+def _up_to_a_limit(frame: FrameType, loop: LimitedLoop, share: _Share) -> _Share:
+    """What is done of a loop with tests. If there are several, one of them may be for an early end (so many
+    epochs without progress): the farthest limit counts.
+    """
+    found = [_reached(_value(frame, test.counter), _value(frame, test.limit), share) for test in loop.tests]
+    return min((done for done in found if done is not None), default=share)
+
+
+def _reached(counter: Any, limit: Any, share: _Share) -> float | None:
+    """The share of its limit that a counter has reached. The present turn counts as one for whole numbers."""
+    if type(counter) not in _NUMBERS or type(limit) not in _NUMBERS or not (counter >= 0 and limit > 0):
+        return None
+    turn = (1.0 if share is None else share) if type(counter) is int else 0.0
+    done = min((counter + turn) / limit, 1.0)
+    return done if done > 0 else None
+
+
+def _value(frame: FrameType, number: dialect.Number) -> Any:
+    """What the frame would read; None: nothing, or something that only code of the program knows."""
+    value = _ROOTS[number.where](frame, number.what)
+    for name in number.attributes:
+        value = inspect.getattr_static(value, name, None)
+    return value
+
+
+def _in_a_cell(frame: FrameType, place: int) -> Any:
+    cell = _capture.local_item(frame, place)
+    try:
+        return cell.cell_contents if type(cell) is CellType else None
+    except ValueError:  # it is empty
+        return None
+
+
+_NUMBERS = (int, float)
+_ROOTS: dict[str, Callable[[FrameType, Any], Any]] = {
+    "local": _capture.local_item,
+    "cell": _in_a_cell,
+    "global": lambda frame, name: frame.f_globals.get(name),
+    "constant": lambda frame, value: value,
+}
 
 
 def _done_of(iterator: Any, share: _Share) -> _Share:
     turns = _TURNS.get(type(iterator))
     return share if turns is None else turns(iterator, share)
-
-
-def _iterators(frame: FrameType) -> Iterator[Any]:
-    for place in iterator_places(frame.f_code).get(frame.f_lasti, ()):
-        yield _capture.stack_item(frame, place)
 
 
 def _counted(iterator: Any, share: _Share) -> _Share:

@@ -155,10 +155,24 @@ static PyObject *stack_item(PyObject *module, PyObject *args)
     return Py_NewRef(item);
 }
 
+static PyObject *local_item(PyObject *module, PyObject *args)
+{
+    PyObject *frame;
+    Py_ssize_t place;
+    if (!PyArg_ParseTuple(args, "O!n:local_item", &PyFrame_Type, &frame, &place)) {
+        return NULL;
+    }
+    PyObject *item = frame_local_item(frame, place);
+    return Py_NewRef(item == NULL ? Py_None : item);
+}
+
 static PyMethodDef methods[] = {
     {"stack_item", stack_item, METH_VARARGS,
      "stack_item(frame, place) -> what lies at that place of the stack of a frame that runs. "
      "The caller knows that something lies there."},
+    {"local_item", local_item, METH_VARARGS,
+     "local_item(frame, place) -> what the frame that runs holds at that place of its locals, or the cell "
+     "there; None: nothing. Unlike f_locals it keeps nothing alive."},
     {NULL, NULL, 0, NULL},
 };
 

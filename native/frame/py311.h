@@ -41,6 +41,15 @@ static inline PyObject *frame_stack_item(PyObject *frame_object, Py_ssize_t plac
                : frame->localsplus[frame->f_code->co_nlocalsplus + place];
 }
 
+/* Borrowed: a local, a cell or a free variable of a frame that runs. NULL: it has none at that place, or none
+ * is bound. */
+static inline PyObject *frame_local_item(PyObject *frame_object, Py_ssize_t place)
+{
+    const InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    const int outside = place < 0 || place >= frame->f_code->co_nlocalsplus;
+    return outside || frame->owner == FRAME_OWNED_BY_FRAME_OBJECT ? NULL : frame->localsplus[place];
+}
+
 /* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
 static inline FrameState frame_state(const InterpreterFrame *frame)
 {

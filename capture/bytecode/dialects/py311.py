@@ -15,6 +15,9 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from capture.bytecode import library
+from capture.bytecode.dialects.py311_compared import Compared as Compared
+from capture.bytecode.dialects.py311_compared import Number as Number
+from capture.bytecode.dialects.py311_compared import compared as compared
 from capture.bytecode.dialects.py311_prefix import with_prefix as with_prefix
 from capture.bytecode.dialects.py311_read import RawInstruction as RawInstruction
 from capture.bytecode.dialects.py311_read import names_loaded as names_loaded

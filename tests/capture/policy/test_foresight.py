@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import capture
 from capture.bytecode.loop_iterators import iterator_places
+from capture.bytecode.loop_limits import limited_loops
 from capture.policy import gains, patience
 from capture.policy.foresight import share_done
 
@@ -275,10 +276,10 @@ def test_a_loop_within_the_batches_of_a_loader():
 def test_an_unknown_loop_in_a_known_one():
     def run(found):
         for _ in range(4):
-            turns = 0
-            while turns < 2:
+            turns = [1, 2]
+            while turns:
                 seen(found)
-                turns += 1
+                turns.pop()
 
     assert alone(run) == pytest.approx([3, 3, 1, 1, 1 / 3, 1 / 3, 0, 0])
 
@@ -329,6 +330,171 @@ def test_a_loop_that_was_left_is_over():
 
     assert alone(leaves, [0, 1, 2, 3]) == [None]
     assert alone(returns, [0, 1, 2, 3]) == [1]  # the frame holds the iterator until the call is done
+
+
+LIMIT = 4
+
+
+class Settings:
+    steps = 5  # an attribute of the class, as in settings of trainers
+
+    def __init__(self):
+        self.step = 0
+
+
+def up_to_a_variable(found, steps=4):
+    step = 0
+    while step < steps:
+        step += 1
+        seen(found)
+
+
+def up_to_a_global(found):
+    step = 0
+    while LIMIT >= step:
+        seen(found)
+        step += 1
+
+
+def up_to_an_attribute(found):
+    settings = Settings()
+    while settings.step != settings.steps:
+        if settings.step % 2:
+            settings.step += 1
+            continue
+        seen(found)
+        settings.step += 1
+
+
+def up_to_a_break(found):
+    step = 0
+    while True:
+        if found is None:
+            print()
+        seen(found)
+        step += 1
+        if step >= 4:
+            break
+        found.append("turned")
+
+
+def up_to_a_return_from_inside(found):
+    step = 0
+    while True:
+        for item in (1, 2):
+            if step == 4:
+                return
+            seen(found)
+            step += item > 0
+
+
+def up_to_a_cell(found):
+    step = 0
+
+    def later():
+        return step
+
+    while step < 4:
+        seen(found)
+        step += 1
+
+
+def by_floats(found):
+    time = 0.0
+    while time < 1.0:
+        seen(found)
+        time += 0.25
+
+
+def around_a_range(found):
+    step = 0
+    while step < 2:
+        for _ in range(4):
+            seen(found)
+        step += 1
+
+
+def in_a_range(found):
+    for _ in range(2):
+        step = 0
+        while step < 4:
+            seen(found)
+            step += 1
+
+
+def over_a_stream(found):
+    for step in itertools.count():
+        if step > 2:
+            break
+        seen(found)
+
+
+def with_an_early_end(found):
+    step = bad = 0
+    while step < 4:
+        if bad > 100:
+            return
+        seen(found)
+        step += 1
+
+
+def down_to_zero(found):
+    left = 2
+    while left > 0:
+        seen(found)
+        left -= 1
+
+
+def until_a_call_says_so(found):
+    while len(found) < 2:
+        seen(found)
+
+
+class Asked(int):
+    pass
+
+
+def up_to_a_number_of_the_program(found):
+    step, steps = 0, Asked(2)
+    while step < steps:
+        seen(found)
+        step += 1
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (up_to_a_variable, [1, 1 / 3, 0, 0]),  # it counts ahead of the work
+        (up_to_a_global, [3, 1, 1 / 3, 0, 0]),
+        (up_to_an_attribute, [4, 2 / 3, 0]),
+        (up_to_a_break, [3, "turned", 1, "turned", 1 / 3, "turned", 0]),
+        (up_to_a_return_from_inside, [7, 1, 3 / 5, 0]),
+        (up_to_a_cell, [3, 1, 1 / 3, 0]),
+        (by_floats, [None, 3, 1, 1 / 3]),
+        (around_a_range, [7, 3, 5 / 3, 1, 3 / 5, 1 / 3, 1 / 7, 0]),
+        (in_a_range, [7, 3, 5 / 3, 1, 3 / 5, 1 / 3, 1 / 7, 0]),
+        (over_a_stream, [1, 0, 0]),
+        (with_an_early_end, [3, 1, 1 / 3, 0]),
+        (down_to_zero, [None, None]),
+        (until_a_call_says_so, [None, None]),
+        (up_to_a_number_of_the_program, [None, None]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_loops_that_count_up_to_a_limit(function, expected):
+    found = alone(function)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert one == (pytest.approx(other, abs=1e-9) if isinstance(other, float | int) else other)
+
+
+def test_limits_of_the_standard_library_are_read_without_errors():
+    classes = [c for module in (argparse, tarfile) for c in vars(module).values() if isinstance(c, type)]
+    codes = [f.__code__ for c in classes for f in vars(c).values() if isinstance(f, FunctionType)]
+    loops = [(code, loop) for code in codes for loop in limited_loops(code)]
+    assert loops
+    for code, loop in loops:
+        assert 0 <= loop.start < loop.end < len(code.co_code) and 0 <= loop.height < code.co_stacksize
 
 
 def test_the_places_of_iterators_lie_on_the_stack_one_above_the_other():
