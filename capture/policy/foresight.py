@@ -92,8 +92,12 @@ def _value(frame: FrameType, number: dialect.Number) -> Any:
     return value
 
 
+def _local(frame: FrameType, place: int) -> Any:
+    return _capture.local_item(frame, place)
+
+
 def _in_a_cell(frame: FrameType, place: int) -> Any:
-    cell = _capture.local_item(frame, place)
+    cell = _local(frame, place)
     try:
         return cell.cell_contents if type(cell) is CellType else None
     except ValueError:  # it is empty
@@ -102,7 +106,7 @@ def _in_a_cell(frame: FrameType, place: int) -> Any:
 
 _NUMBERS = (int, float)
 _ROOTS: dict[str, Callable[[FrameType, Any], Any]] = {
-    "local": _capture.local_item,
+    "local": _local,
     "cell": _in_a_cell,
     "global": lambda frame, name: frame.f_globals.get(name),
     "constant": lambda frame, value: value,

@@ -92,8 +92,6 @@ def link(
             perf_map.write(compiled, events.subject().title)
     with events.phase("plan"):
         plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
-    if plan.native:
-        own_product.want()
     graph = planned(program, compiled, plan, fallback)
     write_logs(graph)
     return graph
@@ -112,6 +110,8 @@ def planned(
     graph.compiled = compiled
     graph.extern_calls = plan.extern_calls
     graph.native_calls = plan.native
+    if plan.native:
+        own_product.want()
     watch(graph, plan.work)
     subject = events.subject()
     events.tell("native", native=graph, role=subject.role, work=plan.work, workspace=plan.workspace_size)

@@ -145,7 +145,7 @@ def gradients(function: Any, x: torch.Tensor, parameters: Any, autocast: bool = 
 
 
 def check(
-    got: list[torch.Tensor], expected: list[torch.Tensor], tolerance: float = 1e-3, noise: float = 1e-5
+    got: list[torch.Tensor], expected: list[torch.Tensor], tolerance: float = 1e-3, noise: float = 5e-5
 ) -> None:
     """`noise`: what rounding may leave of terms that cancel."""
     for one, other in zip(got, expected, strict=True):

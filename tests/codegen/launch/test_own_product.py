@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import capture
 from codegen.compile_fx import compile_fx
 from codegen.kernel.errors import CompilationFailed
 from codegen.launch import jit, own_product
@@ -320,6 +321,19 @@ def test_it_is_compiled_once_when_it_would_have_saved_what_that_costs(
     assert found[0] == 0
     assert found[-1] == 1
     assert 5 < found.index(1) < 20  # 4 us for each product
+
+
+def test_graphs_for_all_sizes_wait_for_it_too(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_compilations(monkeypatch, 1)
+
+    @capture.compile(dynamic=True)
+    def product(x, y):
+        return x @ y
+
+    for rows in (20, 21, 22):
+        x, y = randn(rows, 30), randn(30, 40)
+        torch.testing.assert_close(product(x, y), x @ y)
+    assert calls == [1]
 
 
 @pytest.mark.parametrize("size", [(7, 300, 400), (200, 300, 31)])
