@@ -187,7 +187,7 @@ def compile(
 
     `@capture.compile` and `@capture.compile(backend=...)` both work. A module stays a module of its class. It
     shares parameters, buffers, attributes and state_dict keys with the original, and it can be deep-copied
-    and pickled.
+    and pickled. Methods beside `forward` run as in a block of `enable`, if the program defines them.
 
     mode: a mode of torch.compile. It changes nothing, because our backend has only one mode.
     disable: return `fn` unchanged.

@@ -9,8 +9,9 @@ Out: an instance of a subclass of the module's class, with the same instance dic
 Both objects share one `__dict__`. So they always have the same parameters, buffers, submodules, hooks,
 training flag and attributes. `fast(...)` and `fast.forward(...)` run the methods of the original with the
 original as `self`, so guards and cache entries belong to the original. So do the steps that the loop of a
-library calls in place of `forward` (`STEPS`). Other methods run without capture and with `fast` as `self`: if
-`generate()` calls `self(...)`, that call is captured.
+library calls in place of `forward` (`STEPS`). The other methods that classes of the program define
+(`policy.get_action(x)`, `model.generate(tokens)`) run as in a block of `enable`, with `fast` as `self`: what
+gets hot in them is captured, and `self(...)` is at its first call. Methods of libraries run as they are.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import functools
 import inspect
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import _capture
 import torch
 
+from capture.hooks import switch
 from capture.hooks.optimizers import capture_steps
-from capture.policy import marks
+from capture.policy import frame_filter, marks
 from capture.report.errors import UsageError
 from capture.report.log import warn_once
 
@@ -56,6 +58,8 @@ class CompiledModule:
     _capture_arguments: the arguments of `enable`; None if the module is disabled.
     _capture_rewrap: makes a compiled module from a copy of the original.
     _capture_region: where its calls run.
+    _capture_call: `__call__` of the original in that region.
+    _capture_as_a_block: calls a function as in a block of the region.
     """
 
     __slots__ = ()
@@ -64,6 +68,7 @@ class CompiledModule:
     _capture_rewrap: Rewrap
     _capture_region: Region
     _capture_call: Any
+    _capture_as_a_block: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Does nothing. A module's class may register its subclasses, and must not register ours."""
@@ -101,6 +106,7 @@ def wrap_module(
     object.__setattr__(new, "_capture_arguments", arguments)
     object.__setattr__(new, "_capture_rewrap", rewrap)
     object.__setattr__(new, "_capture_region", region)
+    object.__setattr__(new, "_capture_as_a_block", region.around_calls())
     object.__setattr__(new, "_capture_call", _around(region, module, "__call__", arguments))
     for name in _relayed_names(type(module)):
         object.__setattr__(new, _slot(name), _around(region, module, name, arguments))
@@ -149,6 +155,7 @@ def _make_class(cls: type) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
+        **{name: _as_a_block(cls, name) for name in _names_of_the_program(cls)},
         **{name: _relay(cls, name) for name in relayed},
     }
     if _is_method(cls, "configure_optimizers"):
@@ -169,6 +176,15 @@ def _relayed_names(cls: Any) -> tuple[str, ...]:
     return ("forward", *(name for name in STEPS if _is_method(cls, name)))
 
 
+def _names_of_the_program(cls: type) -> Iterator[str]:
+    """The public methods of the module that its classes in the program define."""
+    for base in cls.__mro__:
+        for name, found in vars(base).items():
+            is_function = isinstance(found, types.FunctionType) and not name.startswith("_")
+            if is_function and frame_filter.origin_of(found.__code__.co_filename) == "program":
+                yield name
+
+
 def _slot(name: str) -> str:
     return f"_capture_{name}"
 
@@ -183,6 +199,19 @@ def _relay(cls: Any, name: str) -> Any:
         return getattr(self, slot)(*args, **kwargs)
 
     return relay
+
+
+def _as_a_block(cls: Any, name: str) -> Any:
+    """A method that is no part of a call of the module."""
+
+    @functools.wraps(getattr(cls, name))
+    def method_as_a_block(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
+        method = getattr(super(type(self), self), name)
+        if switch.native_callback()[0] is not None:
+            return method(*args, **kwargs)  # a block is open already
+        return self._capture_as_a_block(method, *args, **kwargs)
+
+    return method_as_a_block
 
 
 def _configure_optimizers(cls: Any) -> Any:
@@ -207,3 +236,7 @@ def relayed_name(function: types.FunctionType) -> str:
     """The method that a relay stands for."""
     (cell,) = function.__closure__ or ()
     return str(cell.cell_contents).removeprefix(_slot(""))
+
+
+#: the code of all methods that run as a block
+AS_A_BLOCK = _as_a_block(torch.nn.Module, "forward").__code__

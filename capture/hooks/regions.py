@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +23,7 @@ import _capture
 
 from capture.hooks import switch
 from capture.hooks.converters import converter_for
-from capture.policy import stance
-from capture.policy.patience import patient
+from capture.policy import patience, stance
 from capture.report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Region:
         state = self.state()
         if state.hook != "pep523" or self.settings is None:
             return state
-        return state._replace(converter=patient(state.converter, self.settings))
+        return state._replace(converter=patience.patient(state.converter, self.settings))
 
     def __enter__(self) -> Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
@@ -107,6 +107,20 @@ class Region:
                 switch.switch(before)
 
         return _natively(_remember(captured, fn), inside, fn)
+
+    def around_calls(self) -> Callable[..., Any]:
+        """`operator.call` that runs each call as a block of this region does, if a block captures only what
+        pays.
+        """
+        if self.hook != "pep523" or self.settings is None or not patience.waits(self.settings):
+            return operator.call
+
+        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        natively: Callable[..., Any] = _natively(call, self.state_of_block(), operator.call)
+        return natively
 
     def around_method(self, owner: Any, name: str) -> Any:
         """The same for a method of an object. Each call looks it up on the class, because users replace

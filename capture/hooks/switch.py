@@ -13,6 +13,7 @@ Out: `switch(state)` sets the state of this thread and returns the state before.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import _capture
@@ -38,6 +39,8 @@ class HookState(NamedTuple):
 
 
 OFF = HookState(None, None, None)
+#: the converter that the extension calls on this thread, and its key
+native_callback: Callable[[], tuple[Any, Any]] = getattr(_capture, "get_callback", lambda: (None, None))
 
 
 def lookup(name: str) -> str:

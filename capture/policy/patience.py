@@ -140,12 +140,16 @@ def comprehensions(code: CodeType) -> Iterator[CodeType]:
             yield const
 
 
-def patient(converter: Any, settings: CaptureSettings) -> Any:
-    """The callback of a block. Only native code has to pay: other backends get all graphs at once. So does
-    `explain`, whose settings have a tag.
+def waits(settings: CaptureSettings) -> bool:
+    """Only native code has to pay: other backends get all graphs at once. So does `explain`, whose settings
+    have a tag.
     """
-    asked_for = settings.fullgraph or settings.backend_name != "llvm" or settings.tag is not None
-    if config.when == "first" or asked_for:
+    return not settings.fullgraph and settings.backend_name == "llvm" and settings.tag is None
+
+
+def patient(converter: Any, settings: CaptureSettings) -> Any:
+    """The callback of a block."""
+    if config.when == "first" or not waits(settings):
         return converter
     learned = converter.learned
     return _capture.Patience(

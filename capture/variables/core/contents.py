@@ -6,7 +6,7 @@ MADE_WITH = "torch 2.13, Python 3.11"
 
 BY_CODE = {
     "capture.variables.torch.compiled_callable": """
-        CompiledModule.__call__ _relay.<locals>.relay
+        CompiledModule.__call__ _as_a_block.<locals>.method_as_a_block _relay.<locals>.relay
     """,
     "capture.variables.torch.contexts": """
         autocast.__enter__ autocast.__exit__

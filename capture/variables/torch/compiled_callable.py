@@ -67,6 +67,16 @@ def _call_relayed(
     return method.call(tx, args[1:], kwargs)
 
 
+def _call_as_a_block(
+    tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    original: Any = args[0].get_attr(tx, "_capture_original")
+    method = class_attribute(tx, original, type(original.value), function.function.__name__)
+    if not isinstance(method, BoundMethodVariable):
+        raise GraphBreak("call", value=function)
+    return method.function.call(tx, args, kwargs)
+
+
 def _original(tx: Interpreter, module: Variable) -> Variable:
     if module.get_attr(tx, "_capture_arguments").is_exactly(None):
         raise GraphBreak("call_disabled", name=module.describe())
@@ -132,3 +142,4 @@ def _compiled(tx: Interpreter, compiler: Any, given: Variable, settings: dict[st
 
 BY_CODE[compiled_module.CompiledModule.__call__.__code__] = _call_module
 BY_CODE[compiled_module.RELAY] = _call_relayed
+BY_CODE[compiled_module.AS_A_BLOCK] = _call_as_a_block

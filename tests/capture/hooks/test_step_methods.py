@@ -7,11 +7,13 @@ import inspect
 import pickle
 import warnings
 
+import _capture
 import pytest
 import torch
 from torch import nn
 
 import capture
+from capture.policy import patience
 
 X, Y = torch.randn(8, 4), torch.randn(8, 2)
 
@@ -127,6 +129,121 @@ def test_disabled_modules_have_plain_steps():
     module = capture.disable(Net())
     fit(module)
     assert not capture.counters["graphs"]
+
+
+class Policy(nn.Module):
+    """It is used through methods that are no `forward`."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 4)
+        self.calls = 0
+
+    def forward(self, x):
+        return torch.tanh(self.layer(x))
+
+    def squashed(self, x):
+        return torch.sigmoid(x) * 2 - 1
+
+    def get_action(self, x, *, scale=1.0):
+        self.calls += 1
+        return self.squashed(self.layer(x)) * scale
+
+    def generate(self, x, n: int):
+        for _ in range(n):
+            x = x + self(x)
+        return x
+
+    def frozen(self):
+        return self.requires_grad_(False)
+
+    def each(self, xs):
+        for x in xs:
+            yield self.get_action(x)
+
+    @classmethod
+    def made(cls):
+        return cls()
+
+    @property
+    def width(self):
+        return self.layer.in_features
+
+
+@pytest.fixture
+def at_no_cost(monkeypatch):
+    capture.reset()
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS"):
+        monkeypatch.setattr(patience, name, 0)
+
+
+def captured_codes():
+    return {code.co_name for code in _capture.all_codes() if _capture.entries(code)}
+
+
+def test_methods_of_the_program_are_captured_where_they_are_hot(at_no_cost):
+    module = Policy()
+    fast = capture.compile(module)
+    expected = [Policy().get_action(X, scale=0.5 + i) for i in range(8)]
+    given = [fast.get_action(X, scale=0.5 + i) for i in range(8)]
+    torch.testing.assert_close(given, expected)
+    assert "get_action" in captured_codes()
+    assert module.calls == fast.calls == 8
+    assert _capture.get_callback() == (None, None)
+
+
+def test_a_call_of_the_module_in_such_a_method_is_captured_at_once():
+    capture.reset()
+    torch.testing.assert_close(capture.compile(Policy()).generate(X, 2), Policy().generate(X, 2))
+    assert capture.counters["graphs"]["compiled"] == 1
+
+
+def test_such_methods_look_like_those_of_the_module(at_no_cost):
+    fast = capture.compile(Policy())
+    assert inspect.signature(fast.get_action) == inspect.signature(Policy().get_action)
+    assert fast.get_action.__wrapped__ is Policy.get_action
+    assert fast.frozen() is fast
+    assert fast.width == 4 and type(fast.made()) is Policy
+    torch.testing.assert_close([*fast.each([X, X])], [Policy().get_action(X)] * 2)
+    fast.generate = lambda x, n: n  # the program's own
+    assert fast.generate(X, 3) == 3
+
+
+def test_a_method_that_the_program_replaces_later_is_the_one_that_runs(at_no_cost, monkeypatch):
+    fast = capture.compile(Policy())
+    fast.squashed(X)
+    monkeypatch.setattr(Policy, "squashed", lambda self, x: x * 3)
+    torch.testing.assert_close(fast.squashed(X), X * 3)
+
+
+def test_such_a_method_in_captured_code_is_a_part_of_its_graph():
+    fast = capture.compile(Policy())
+
+    def act(x):
+        return fast.get_action(x) + 1
+
+    capture.reset()
+    given = capture.compile(act, fullgraph=True)(X)
+    torch.testing.assert_close(given, Policy().get_action(X) + 1)
+    assert fast.calls == 1
+
+
+@pytest.mark.parametrize(
+    "compiled", [lambda m: capture.compile(m, fullgraph=True), capture.disable], ids=["fullgraph", "disabled"]
+)
+def test_where_nothing_waits_such_methods_run_as_they_are(compiled, at_no_cost):
+    fast = compiled(Policy())
+    for _ in range(8):
+        torch.testing.assert_close(fast.get_action(X), Policy().get_action(X))
+    assert not captured_codes()
+
+
+def test_an_error_in_such_a_method_leaves_the_hook_off(at_no_cost):
+    fast = capture.compile(Policy())
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        fast.get_action(torch.randn(2, 3))
+    assert _capture.get_callback() == (None, None)
 
 
 class Opaque(nn.Module):
