@@ -55,52 +55,51 @@ from capture.process import collection
 with collection.settled():
     import cache.store
     import capture.frame.convert
-
-from capture import backends, store
-from capture.api import (
-    allow_in_graph,
-    assume_constant_result,
-    compile,
-    disable,
-    enable,
-    graph_break,
-    is_capturing,
-    is_compiling,
-    mark_dynamic,
-    mark_static,
-    maybe_mark_dynamic,
-    reset,
-)
-from capture.check import CheckResult, check
-from capture.explain import Explanation, explain
-from capture.exporting.export import Exported, export
-from capture.exporting.loading import load
-from capture.graphdef.importer import import_graphdef
-from capture.minify import Minified, minify
-from capture.policy.stance import set_stance
-from capture.primitives import primitives
-from capture.report import log, observe, views
-from capture.report.callbacks import on_guard_failure
-from capture.report.config import config
-from capture.report.counters import counters
-from capture.report.errors import (
-    ArgumentError,
-    BackendError,
-    CaptureError,
-    CaptureWarning,
-    ConfigError,
-    ConstraintViolation,
-    ExportError,
-    GraphDefError,
-    InternalError,
-    RecompileError,
-    RecompileLimitExceeded,
-    UnknownBackend,
-    Unsupported,
-    UsageError,
-)
-from capture.scalar import jit_scalar
-from capture.tracing.trace import start_from_environment, trace
+    from capture import backends, store
+    from capture.api import (
+        allow_in_graph,
+        assume_constant_result,
+        compile,
+        disable,
+        enable,
+        graph_break,
+        is_capturing,
+        is_compiling,
+        mark_dynamic,
+        mark_static,
+        maybe_mark_dynamic,
+        reset,
+    )
+    from capture.check import CheckResult, check
+    from capture.explain import Explanation, explain
+    from capture.exporting.export import Exported, export
+    from capture.exporting.loading import load
+    from capture.graphdef.importer import import_graphdef
+    from capture.minify import Minified, minify
+    from capture.policy.stance import set_stance
+    from capture.primitives import primitives
+    from capture.report import log, observe, views
+    from capture.report.callbacks import on_guard_failure
+    from capture.report.config import config
+    from capture.report.counters import counters
+    from capture.report.errors import (
+        ArgumentError,
+        BackendError,
+        CaptureError,
+        CaptureWarning,
+        ConfigError,
+        ConstraintViolation,
+        ExportError,
+        GraphDefError,
+        InternalError,
+        RecompileError,
+        RecompileLimitExceeded,
+        UnknownBackend,
+        Unsupported,
+        UsageError,
+    )
+    from capture.scalar import jit_scalar
+    from capture.tracing.trace import start_from_environment, trace
 
 observe.add_recorder(views.Views())
 start_from_environment()

@@ -26,6 +26,7 @@ import torch
 import cache
 from capture.bytecode.dialects import dialect
 from capture.policy import foresight, frame_filter, gains
+from capture.process import collection
 from capture.report import log, observe
 from capture.report.config import config
 
@@ -195,11 +196,12 @@ def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
 
 
 def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
-    from capture.bytecode import turns  # lazy: import time
+    with collection.settled():
+        from capture.bytecode import turns  # lazy: import time
 
-    if learned is None or _capture.is_resume(code):
-        return turns.twin_of(code)
-    return turns.twin_of(code, learned.left_loops(code), learned.note_left)
+        if learned is None or _capture.is_resume(code):
+            return turns.twin_of(code)
+        return turns.twin_of(code, learned.left_loops(code), learned.note_left)
 
 
 def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:

@@ -127,11 +127,12 @@ static inline PyObject *existing_dict(PyObject *object)
 /* --- the collector ----------------------------------------------------------------------------------- */
 
 /* The youngest generation is a list in the order in which objects were made. Those behind `mark` join the
- * oldest one; returns their number. Where `mark` is young no more, none do. A full collection comes when a
- * quarter of the old objects have not seen one yet. Of these only some can be garbage, so not all count. */
+ * oldest one; returns their number. Where `mark` is young no more, none do. The next young collection comes
+ * no earlier for them: it counts what was made before the mark, `made` objects. A full collection comes when
+ * a quarter of the old objects have not seen one yet. Of these only some can be garbage, so not all count. */
 enum { SETTLED_FOR_ONE_THAT_COUNTS = 4 };
 
-static inline Py_ssize_t collector_make_old(PyObject *mark)
+static inline Py_ssize_t collector_make_old(PyObject *mark, int made)
 {
     struct _gc_runtime_state *state = &PyInterpreterState_Get()->gc;
     PyGC_Head *young = &state->generations[0].head, *old = &state->generations[NUM_GENERATIONS - 1].head;
@@ -159,7 +160,7 @@ static inline Py_ssize_t collector_make_old(PyObject *mark)
     _PyGCHead_SET_PREV(old, last);
     state->long_lived_pending += count / SETTLED_FOR_ONE_THAT_COUNTS;
     const Py_ssize_t rest = state->generations[0].count - count;
-    state->generations[0].count = rest > 0 ? (int)rest : 0;
+    state->generations[0].count = (int)Py_MIN(Py_MAX(rest, 0), Py_MAX(made, 0));
     return count;
 }
 
