@@ -20,6 +20,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable, is_literal_key
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.granted import granted
+from capture.variables.core.identity import IdentityVariable, looked_up
 from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.core.replay import is_realized_from
 from capture.variables.iterators.iterator import EntriesIterator
@@ -156,7 +157,7 @@ class DictVariable(Variable):
             output.guarding.dict_keys(self.source, self.original)
 
     def show_keys(self) -> None:
-        """The frame gets keys as values. What follows from one that is an address holds in this process."""
+        """The frame gets keys as numbers. What follows from one that is an address holds in this process."""
         if self.source is not None:
             granted().shown.add(self.source.text)
 
@@ -200,10 +201,22 @@ class DictVariable(Variable):
         return value
 
     def unpack(self, tx: Interpreter) -> list[Variable]:
-        self.guard_keys(tx.output)
+        self.guard_order(tx.output)
         for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (realize(key), value)
-        return [k for k, _ in self.entries.values()]
+        return [self._as_value(tx, name, key) for name, (key, _) in self.entries.items()]
+
+    def _as_value(self, tx: Interpreter, name: Any, key: Variable) -> Variable:
+        """A key that the frame gets as a value: `id(x)`, where it is that of an object that the frame has
+        looked up. While the frame only looks it up again, it may be another number in the next process.
+        """
+        if self.source is None or type(name) is not int or name < FIRST_ADDRESS:
+            return key
+        owner = looked_up(tx, name)
+        if owner is None:
+            self.show_keys()
+            return key
+        return IdentityVariable(tx, owner)
 
     def values(self, tx: Interpreter) -> list[Variable]:
         self.guard_order(tx.output)

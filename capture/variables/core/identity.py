@@ -63,3 +63,9 @@ class IdentityVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.owner]
+
+
+def looked_up(tx: Interpreter, number: int) -> Variable | None:
+    """The object of this `id`, if the frame has looked that up among numbers."""
+    real = granted().addresses.get(number)
+    return None if real is None else tx.output.objects.known(real)

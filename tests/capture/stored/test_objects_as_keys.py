@@ -100,6 +100,27 @@ def test_values_are_walked_over_and_counted() -> None:
     assert run("number", in_another_order, WALK)[1] == 0
 
 
+#: what a beam search does: the cache is reordered, key by key
+REORDER = LAYERS.replace(
+    "        x = layer(x, seen)\n    return x",
+    "        x = layer(x, seen)\n    for key, value in seen.items():\n        seen[key] = value.flip(0)\n"
+    "    return x + len([key for key in seen if key in seen])",
+)
+
+
+def test_keys_are_walked_over_and_looked_up_again() -> None:
+    """They become no numbers of the frame: each is the `id` of an object that it has looked up."""
+    assert run("number", in_order, REORDER)[1:] == (0, 1)
+    assert run("number", in_order, REORDER)[1:] == (1, 0)
+    assert run("number", in_another_order, REORDER)[1] == 0
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_of_objects_in_other_places(key: str) -> None:
+    for arrange in (in_order, others, twice, in_another_order, in_order, twice, others, in_another_order):
+        run(key, arrange, REORDER)
+
+
 def test_an_object_of_another_class_is_translated() -> None:
     def of_another_class(layer: Any) -> tuple[list[Any], list[Any]]:
         layers = [layer(), layer.__subclasses__()[0](), layer()]
@@ -126,6 +147,13 @@ def test_an_object_of_another_class_is_translated() -> None:
         "return x * (len(str([*seen])) + len(repr(seen.keys())) % 7) if id(layer) in seen else x",
         "return x * (max(seen) // 16 % 1024) if id(layer) in seen else x",
         "return x * (layer.number // 16 % 1024) if id(layer) in seen else x",
+        "return x * (1 + (max(seen) == layer.number + 16)) if id(layer) in seen else x",
+        "return x * len([k for k in seen if k // 16 % 2]) if id(layer) in seen else x",
+        "return x * len([k for k in seen if k > layer.middle]) if id(layer) in seen else x",
+        "return x * len([k for k in seen if k == layer.middle]) if id(layer) in seen else x",
+        "return x * len([k for k in seen if k in (layer.middle, 1)]) if id(layer) in seen else x",
+        "return x * ({k: k // 16 % 1024 for k in seen}[id(layer)]) if id(layer) in seen else x",
+        "return x * (k // 16 % 1024 for k in seen).__next__() if id(layer) in seen else x",
     ],
 )
 def test_what_follows_from_the_number_holds_in_one_process(body: str) -> None:
@@ -136,6 +164,7 @@ def test_what_follows_from_the_number_holds_in_one_process(body: str) -> None:
         f = made(f"class Layer: pass\ndef f(layer, seen, x):\n  {walk}\n  {body}")
         layer = f.__globals__["Layer"]()
         layer.number = id(layer)
+        layer.middle = alive[0].number if alive else id(layer)
         seen = {1: X, id(layer): X + 1}
         alive.append(layer)
         assert torch.equal(counted(f, layer, seen, X)[0], f(layer, seen, X))
