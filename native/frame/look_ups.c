@@ -10,7 +10,8 @@
  * Most entries differ in what every entry guards: the state of the thread. In a new state a look costs little
  * beside what it may find. In a known one the second frame is looked up, which finds what the first one has
  * made (gradients, the state of an optimizer). From then on, Python has to work for a while before the next
- * look: the looks together take a small part of the time. */
+ * look, and as long as before all looks so far: the looks together take a small part of the time, and the
+ * less the longer they find nothing. */
 
 #include "frame/look_ups.h"
 
@@ -58,5 +59,6 @@ void look_up_missed(CodeState *state, long long ns)
     is_new_state(looks);
     state->cold.kind = looks->otherwise;
     state->marks |= CODE_WAITS; /* who stored the beginning of the frame has not captured its rest */
-    state->cold.next_look_ns = state->cold.ns + (first ? 0 : TIMES_THE_LOOKS * looks->cost_ns);
+    const long long wait = Py_MAX(TIMES_THE_LOOKS * looks->cost_ns, state->cold.ns);
+    state->cold.next_look_ns = state->cold.ns + (first ? 0 : wait);
 }

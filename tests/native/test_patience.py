@@ -1243,6 +1243,17 @@ def test_in_a_known_state_looks_cost_a_part_of_the_time(hook):
     assert 2 <= len(looks_in_vain(hook, trains, f, cost=0.002)) <= 15
 
 
+def test_looks_in_vain_get_rarer(hook):
+    def f():
+        work(0.001)
+
+    def trains():
+        for _ in range(200):
+            f()
+
+    assert 5 <= len(looks_in_vain(hook, trains, f, cost=0)) <= 12  # at 1, 2, 4, 8, ... frames
+
+
 def test_an_answer_runs_at_once(hook):
     def f():
         return 1
