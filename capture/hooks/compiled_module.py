@@ -177,12 +177,13 @@ def _relayed_names(cls: Any) -> tuple[str, ...]:
 
 
 def _names_of_the_program(cls: type) -> Iterator[str]:
-    """The public methods of the module that its classes in the program define."""
+    """The public methods of the module that its classes in the program define, decorated or not."""
     for base in cls.__mro__:
         for name, found in vars(base).items():
-            is_function = isinstance(found, types.FunctionType) and not name.startswith("_")
-            if is_function and frame_filter.origin_of(found.__code__.co_filename) == "program":
-                yield name
+            if isinstance(found, types.FunctionType) and not name.startswith("_"):
+                code = getattr(inspect.unwrap(found), "__code__", None)
+                if code is not None and frame_filter.origin_of(code.co_filename) == "program":
+                    yield name
 
 
 def _slot(name: str) -> str:

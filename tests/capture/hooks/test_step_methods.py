@@ -1,4 +1,4 @@
-"""Compiled modules in the loops of libraries: steps in place of `forward`, optimizers, unused modules."""
+"""Methods of compiled modules: steps in place of `forward`, optimizers, methods of the program, unused ones."""
 
 from __future__ import annotations
 
@@ -155,6 +155,10 @@ class Policy(nn.Module):
             x = x + self(x)
         return x
 
+    @torch.no_grad()
+    def evaluate(self, x):
+        return self.squashed(self.layer(x)) > 0
+
     def frozen(self):
         return self.requires_grad_(False)
 
@@ -189,6 +193,9 @@ def test_methods_of_the_program_are_captured_where_they_are_hot(at_no_cost):
     given = [fast.get_action(X, scale=0.5 + i) for i in range(8)]
     torch.testing.assert_close(given, expected)
     assert "get_action" in captured_codes()
+    for _ in range(8):
+        torch.testing.assert_close(fast.evaluate(X), Policy().evaluate(X))
+    assert "evaluate" in captured_codes()
     assert module.calls == fast.calls == 8
     assert _capture.get_callback() == (None, None)
 
