@@ -179,7 +179,7 @@ class FakeDispatch:
         return self.meta if fake_mode.in_kernel_invocation else args[0]._fake_device
 
 
-def settle_young(mark: object, made: int) -> int:
+def settle_young(mark: object) -> int:
     """Without the extension, young objects stay young."""
     return 0
 

@@ -21,14 +21,14 @@ import _capture
 @contextlib.contextmanager
 def settled() -> Iterator[None]:
     """No automatic collection inside the block; after it, the setting before. The block's objects are old."""
-    was_enabled, made = gc.isenabled(), gc.get_count()[0]
+    was_enabled = gc.isenabled()
     mark: list[None] = []
     gc.disable()
     try:
         yield
     finally:
         try:
-            _capture.settle_young(mark, made)
+            _capture.settle_young(mark)
         finally:  # without memory, even a count of objects fails
             if was_enabled:
                 gc.enable()

@@ -9,28 +9,20 @@
 
 #include "capture_native.h"
 
-/* A tuple of arguments would be one of the objects behind the mark. */
-static PyObject *settle_young(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *settle_young(PyObject *module, PyObject *mark)
 {
     (void)module;
-    if (count != 2) {
-        return PyErr_Format(PyExc_TypeError, "settle_young takes 2 arguments, got %zd", count);
-    }
-    const int made = _PyLong_AsInt(args[1]);
-    if (made == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    if (!PyObject_GC_IsTracked(args[0])) {
+    if (!PyObject_GC_IsTracked(mark)) {
         PyErr_SetString(PyExc_ValueError, "the collector does not track the mark");
         return NULL;
     }
-    return PyLong_FromSsize_t(collector_make_old(args[0], made));
+    return PyLong_FromSsize_t(collector_make_old(mark));
 }
 
 static PyMethodDef functions[] = {
-    {"settle_young", (PyCFunction)(void (*)(void))settle_young, METH_FASTCALL,
-     "settle_young(mark, made) -> int\n\nObjects made after `mark` become old. Returns how many. None, where "
-     "a collection has seen the mark. `made`: what the collector had counted before, `gc.get_count()[0]`."},
+    {"settle_young", settle_young, METH_O,
+     "settle_young(mark) -> int\n\nObjects made after `mark` become old. Returns how many. None, where a "
+     "collection has seen the mark."},
     {NULL, NULL, 0, NULL},
 };
 
