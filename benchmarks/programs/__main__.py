@@ -84,7 +84,14 @@ class Run:
 
     @property
     def beyond_settled(self) -> float:
-        return sum(self.steps) - len(self.steps) * self.settled
+        """What was spent once: it does not depend on how many turns that step had."""
+        times, turns = self.found["times"], sum(self.found["inner_turns"])
+        return times[-1] - times[0] - turns / self.turns * self.settled
+
+    @property
+    def first_step(self) -> float:
+        times = self.found["times"]
+        return times[1] - times[0]
 
 
 @dataclass
@@ -110,7 +117,7 @@ class Result:
 
     @property
     def first_step(self) -> float:
-        return self.captured.steps[0] - self.eager.steps[0]
+        return self.captured.first_step - self.eager.first_step
 
     @property
     def warm_up(self) -> float:
