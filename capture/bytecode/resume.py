@@ -98,8 +98,10 @@ def owner_name(original: CodeType) -> str | None:
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
 
 
-#: a local that another call may have another value of -> if it is a tensor, its dims with other sizes
+#: a local that another call may have another value of -> if it is a tensor, its dims with other sizes; with
+#: LENGTH, a list has another length
 OpenLocals = Mapping[str, frozenset[int]]
+LENGTH = -1
 
 
 def note_open_locals(code: CodeType, names: OpenLocals) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.backends.registry import is_own
 from capture.bytecode import resume
+from capture.frame import handed_on
 from capture.interpret.budget import remember_too_long
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
     from capture.interpret.translator import Translator
     from capture.policy.settings import CaptureSettings
+    from capture.variables.core.base import Variable
 
 
 MOST_LONG_CALLEES = 2  # that one frame is tried without
@@ -140,21 +142,20 @@ class Attempts:
         signal.stack.append(tx.frame_summary())
         return signal.without_frames()
 
-    def note_stores(self, tx: RootTranslator) -> None:
-        """Raises NumbersChange where the frame's own stores would make its guards fail at the next call."""
-        of_this_call = resume.point_of(self.frame.code).original.co_cellvars
-        stores = {
-            place: value
-            for place, value in tx.output.side_effects.stores().items()
-            if place not in of_this_call  # the next call has new cells
-        }
-        numbers = {
-            place: value.value for place, value in stores.items() if isinstance(value, ConstantVariable)
-        }
+    def note_changes(self, tx: RootTranslator) -> None:
+        """Raises NumbersChange where the guards of the frame would fail at the next call, or turn of a loop,
+        because of what it hands on itself.
+        """
+        stores, to_next_turn = handed_on.stores(tx), handed_on.to_next_turn(tx)
         unknown = [
             place for place, value in stores.items() if isinstance(value, (LateVariable, SymbolicVariable))
         ]
-        if self.policy.note_stores(stores.keys(), numbers, unknown):
+        changes = [
+            self.policy.note_stores(stores.keys(), _constants(stores), unknown),
+            self.policy.note_numbers(_constants(to_next_turn)),
+            *(self.policy.note_sizes(*found) for found in handed_on.sizes({**stores, **to_next_turn})),
+        ]
+        if any(changes):
             raise NumbersChange
 
     # --- the next attempt ---
@@ -269,6 +270,10 @@ ONCE = (
     UnexpectedWay,
     StateMoved,
 )
+
+
+def _constants(variables: dict[str, Variable]) -> dict[str, Any]:
+    return {p: value.value for p, value in variables.items() if isinstance(value, ConstantVariable)}
 
 
 def too_long(tx: RootTranslator) -> CodeType:

@@ -45,6 +45,7 @@ class Capture:
         self.output: OutputGraph = tx.output
         self.value = value
         self.reason = reason
+        self.changes_length = False  # the break is a walk over what has another length in each call
         self.recipe: Recipe | None = None
         self.code: FrameCode | None = None
         self.forward: Callable[..., Any] | None = None  # the graph, call by call
@@ -78,7 +79,7 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
         with observe.phase("translate"), progress.showing(name, "translating", tx.output.operation_count):
             value = tx.run_to_break(attempts.break_at)
         reason = attempts.reason_at(tx)
-        attempts.note_stores(tx)
+        attempts.note_changes(tx)
         return finish(tx, value, reason, attempts.settings, attempts.frame)
     except SkipFrame as skip:
         skip.granted = tx.output.granted.taken_over()
@@ -103,6 +104,7 @@ def finish(
     tx.output.wants_eager = late or (signal is not None and signal.wants_eager)
     capture = Capture(tx, value, None if signal is None else signal.as_reason())
     if signal is not None:
+        capture.changes_length = signal.changes_length
         if not goes_on_after_break(capture, signal, settings, frame):
             return capture
     elif not tx.output.operation_count():
@@ -164,6 +166,6 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
         assert capture.reason is not None
         from capture.output.break_code import code_for_break  # lazy: import time
 
-        capture.code = code_for_break(tx, capture.reason.id)
+        capture.code = code_for_break(tx, capture.reason.id, capture.changes_length)
     if capture.code is not None:
         capture.code.unhooked = settings.fullgraph

@@ -41,11 +41,18 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-#: the reasons for breaks at instructions whose result is another one in each call
-UNKNOWN_RESULT = frozenset({"data_dependent_value", "iterate", "turn"})
+#: the reasons for breaks at instructions whose result is another one in each call -> what of it differs
+UNKNOWN_RESULT: resume.OpenLocals = {
+    "data_dependent_value": frozenset(),
+    "iterate": frozenset(),
+    "turn": frozenset(),
+    "data_dependent_shape": frozenset({0}),
+}
+#: what differs in the result of a walk over something that has another length in each call
+OF_ANOTHER_LENGTH = frozenset({0, resume.LENGTH})
 
 
-def code_for_break(tx: RootTranslator, reason: str) -> FrameCode:
+def code_for_break(tx: RootTranslator, reason: str, changes_length: bool = False) -> FrameCode:
     code = PythonCode(tx.output)
     _build_everything(tx, code)
     tx.output.side_effects.replay(code)
@@ -55,19 +62,19 @@ def code_for_break(tx: RootTranslator, reason: str) -> FrameCode:
     if _is_between(tx):
         _go_on(tx, code)
     elif tx.left_until is None:
-        _break(tx, code, reason in UNKNOWN_RESULT)
+        _break(tx, code, OF_ANOTHER_LENGTH if changes_length else UNKNOWN_RESULT.get(reason))
     else:
         _leave_statements(tx, code, tx.left_until)
     return finish(tx, code)
 
 
-def _live_locals(tx: RootTranslator) -> list[str]:
+def live_locals(tx: RootTranslator) -> list[str]:
     """The locals that the rest of the frame may read: after the instruction, after its jump, or in its
     exception handler.
     """
     point = resume.point_of(tx.code)
     names: set[str] = set()
-    for target in _places_to_go_on(tx):
+    for target in places_to_go_on(tx):
         names |= live_names(point.original, target - point.prologue)
     names.add(resume.owner_name(point.original) or "")
     return [name for name in tx.locals if name in names]
@@ -78,7 +85,7 @@ def _is_between(tx: RootTranslator) -> bool:
     return tx.ends_turn and tx.instructions[tx.index].name not in dialect.STEPS_LOOP
 
 
-def _places_to_go_on(tx: RootTranslator) -> list[int]:
+def places_to_go_on(tx: RootTranslator) -> list[int]:
     if _is_between(tx):
         return [tx.index]
     return _targets(tx) if tx.left_until is None else [tx.index, tx.left_until]
@@ -103,7 +110,7 @@ def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
 
 def _build_everything(tx: RootTranslator, code: PythonCode) -> None:
     """Build the live objects that the frame made, before any object is changed and any code runs."""
-    held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
+    held = [*tx.stack, *(tx.locals[n] for n in live_locals(tx)), *tx.cells.values()]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
             if not _is_marker(part):
@@ -124,8 +131,10 @@ def _is_marker(variable: Variable) -> bool:
     return isinstance(variable, PreviousException) and not variable.ended
 
 
-def _break(tx: RootTranslator, code: PythonCode, unknown: bool) -> None:
+def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None) -> None:
     instruction = tx.instructions[tx.index]
+    if unknown and instruction.name in dialect.STEPS_LOOP:
+        unknown = frozenset()  # the number of items changes, and not their sizes
     for variable in tx.stack:
         _push(code, variable)
     code.append(DEAD_LOCALS)
@@ -141,7 +150,7 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: bool) -> None:
         if by_jump:
             code.append(jumped)
         kinds = dialect.stack_after([_kind(v) for v in tx.stack], instruction, by_jump)
-        _continue_at(tx, code, target, kinds, unknown and len(kinds) > 0)
+        _continue_at(tx, code, target, kinds, unknown if kinds else None)
     if handler is not None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
@@ -159,7 +168,7 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
     """Python runs the instructions up to `end`, where nothing is on the stack, with the frame's locals."""
     for variable in tx.stack:
         _push(code, variable)
-    live = {*_live_locals(tx), *(n for n, v in tx.locals.items() if end_is_noticed(v, code, tx.stack))}
+    live = {*live_locals(tx), *(n for n, v in tx.locals.items() if end_is_noticed(v, code, tx.stack))}
     names = [name for name in tx.locals if name in live and name != resume.OWNER]
     for name in names:
         code.load(tx.locals[name])
@@ -258,7 +267,7 @@ def _continue_at(
     code: PythonCode,
     target: int,
     kinds: list[str],
-    unknown: bool = False,
+    unknown: frozenset[int] | None = None,
     in_locals: dict[str, bool] | None = None,
 ) -> None:
     """Move the stack into temporaries and return the Continuation.
@@ -307,7 +316,11 @@ def _continue_at(
 
 
 def _open_locals(
-    tx: Translator, kinds: list[str], names: tuple[str, ...], unknown: bool, stored: list[str]
+    tx: Translator,
+    kinds: list[str],
+    names: tuple[str, ...],
+    unknown: frozenset[int] | None,
+    stored: list[str],
 ) -> dict[str, frozenset[int]]:
     """The arguments of a resume function that are symbols here, and so differ from call to call. What Python
     has `stored` comes from items of another kind in each call: there are more of them or less.
@@ -316,8 +329,8 @@ def _open_locals(
     held = {**below, **{name: tx.locals[name] for name in names if name not in stored}}
     opened = {name: dims for name, variable in held.items() if (dims := variable.open_dims()) is not None}
     opened |= dict.fromkeys(stored, frozenset({0}))
-    if unknown:
-        opened[f"{STACK_ITEM}{len(kinds) - 1}"] = frozenset()
+    if unknown is not None:
+        opened[f"{STACK_ITEM}{len(kinds) - 1}"] = unknown
     return opened
 
 

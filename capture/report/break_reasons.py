@@ -209,6 +209,8 @@ class GraphBreak(Retry):
         self.skips_frame = False
         #: a callee of the frame breaks at the same place when it is captured alone
         self.breaks_callees = True
+        #: Python walks over what has another length in each call
+        self.changes_length = False
         #: what the program gave to `capture.graph_break`
         self.message: str | None = None
         #: where a value decided, the operations that made it, the last one last
@@ -239,6 +241,13 @@ def finalized(value: Any) -> GraphBreak:
     """The signal for an object with `__del__`: Python calls that when the last reference goes."""
     signal = GraphBreak("finalizer", value=value)
     signal.skips_frame = True
+    return signal
+
+
+def changing_length(described: str) -> GraphBreak:
+    """The signal for an iteration over what has had several lengths."""
+    signal = GraphBreak("iterate", value=f"{described}, whose length changes,")
+    signal.changes_length = True
     return signal
 
 

@@ -53,7 +53,7 @@ class StateMoved(Retry):
 
 
 class NumbersChange(Retry):
-    """The frame gives a number that it reads another value: in the next attempt, the number is a symbol."""
+    """The frame gives a number or size that it reads another value: in the next attempt, it is a symbol."""
 
 
 class ChangingItems(Retry):

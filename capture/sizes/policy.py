@@ -294,13 +294,7 @@ class SizePolicy:
         self.seen.written.update(places)
         if self.dynamic is False:
             return False
-        changed = False
-        for place, value in numbers.items():
-            if type(value) is int and len(self.seen.ints.get(place, ())) == 1:
-                changed |= value not in self.seen.ints[place]
-                self.seen.ints[place].add(value)
-            elif type(value) is float and self.seen.floats.get(place, value) not in (None, value):
-                self.seen.floats[place], changed = None, True
+        changed = self.note_numbers(numbers)
         for place in unknown:
             if self.seen.floats.get(place) is not None:
                 self.seen.floats[place], changed = None, True
@@ -309,6 +303,29 @@ class SizePolicy:
                 ints.add(1 + max(ints))  # stands for any other one
                 changed = True
         return changed
+
+    def note_numbers(self, numbers: Mapping[str, Any]) -> bool:
+        """Note the numbers that places get. True if the code has read another one there as a constant."""
+        changed = False
+        for place, value in () if self.dynamic is False else numbers.items():
+            if type(value) is int and len(self.seen.ints.get(place, ())) == 1:
+                changed |= value not in self.seen.ints[place]
+                self.seen.ints[place].add(value)
+            elif type(value) is float and self.seen.floats.get(place, value) not in (None, value):
+                self.seen.floats[place], changed = None, True
+        return changed
+
+    def note_sizes(self, place: str, sizes: Sequence[Any]) -> bool:
+        """Note the sizes, some of them symbols, of a tensor that the place gets. True if the code has read
+        another one there as a constant.
+        """
+        known = self.seen.sizes.get(place)
+        if self.dynamic is False or known is None or len(known) != len(sizes):
+            return False
+        dims = [d for d, size in enumerate(sizes) if known[d] != DYNAMIC and not _is_number(size, known[d])]
+        for dim in dims:
+            known[dim] = DYNAMIC
+        return bool(dims)
 
     def open_dims_at(self, source: Source) -> frozenset[int] | None:
         """Not None if a value that nothing has read is known to change: a number, or dims of a tensor."""
@@ -340,10 +357,22 @@ class SizePolicy:
         """Whether the list at this place has had so many lengths that Python should walk over it."""
         return self._varies(self.seen.lengths, place, length)
 
-    def note_length_of(self, value: Sized) -> None:
-        """The list is no argument. Loops over it are unrolled all the same: if they were not, all that comes
-        of them would be an argument of the code behind, whose size nobody knows.
+    def list_varies(self, place: Any, value: Sized, length: int, source: Source) -> bool:
+        """The same for an existing list, whose length glances may have seen at other places."""
+        varies = self.length_varies(place, length)
+        lengths = self.seen.lengths[place] | self.seen.objects.get(id(value), set())
+        is_long = self.may_break and len(lengths) > LENGTHS_OF_LOOPS
+        return varies or is_long or self.is_open_length(source)
+
+    def is_open_length(self, source: Source | None) -> bool:
+        """Whether the list or tensor is an argument of a resume function, and has another length, or other
+        rows, in each call.
         """
+        opened = self.open_locals.get(source.name, ()) if isinstance(source, LocalSource) else ()
+        return self.may_break and resume.LENGTH in opened
+
+    def note_length_of(self, value: Sized) -> None:
+        """The list is no argument."""
         self.seen.objects.setdefault(id(value), set()).add(len(value))
 
     def note_lengths(self, place: Any, value: Sized, source: Source) -> None:
@@ -405,6 +434,10 @@ def _is_learning_rate(source: Source) -> bool:
     group = source.parent
     groups = group.parent if isinstance(group, ItemSource) else None
     return isinstance(groups, AttrSource) and groups.name == "param_groups"
+
+
+def _is_number(size: Any, number: int) -> bool:
+    return type(size) is int and size == number
 
 
 UNBOUNDED = marks.DimRange(None, None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import changing_length
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.ends import check_end, check_end_of
 from guards import conditions
@@ -37,8 +37,8 @@ class Unread:
     def items(self) -> list[Variable]:
         """All items, as lazy variables. Breaks the graph where their number differs in each call."""
         length = raw_length(self.value)
-        if self.output.symbols.policy.length_varies(self._owner(), length):
-            raise GraphBreak("iterate", value=f"{self.source.text}, whose length changes,")
+        if self.output.symbols.policy.list_varies(self._owner(), self.value, length, self.source):
+            raise changing_length(self.source.text)
         self.output.guards.add(LengthGuard.of(self.source, self.value))
         return [
             LazyVariable(self.output, item, self._place(self.source, i))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import _capture
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, changing_length
 from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.core.base import ObservedException, Variable, realize, realized_item
 from capture.variables.core.constant import ConstantVariable
@@ -303,7 +303,7 @@ class ChangingIterator(IteratorVariable):
         return type(iter(self.owner.python_type()(0)))
 
     def next_item(self, tx: Interpreter) -> Variable | None:
-        raise GraphBreak("iterate", value=f"{self.owner.describe()} whose length changes")
+        raise changing_length(self.owner.describe())
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)

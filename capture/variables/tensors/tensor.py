@@ -252,7 +252,8 @@ class TensorVariable(Variable):
         rows: Any = self.fake.shape[0]
         if not isinstance(rows, torch.SymInt) or tx.output.unbacked.is_among((rows,)):
             return False
-        return tx.output.symbols.policy.loop_varies(tx.code, tx.index, rows.node.hint)
+        policy = tx.output.symbols.policy
+        return policy.loop_varies(tx.code, tx.index, rows.node.hint) or policy.is_open_length(self.source)
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
         store_attributes(code, self, self.attributes)

@@ -139,6 +139,44 @@ class Caching(nn.Module):
         return self.cache * 2
 
 
+class CachingPairs(nn.Module):
+    """It keeps tensors that grow in a tuple of a dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache: dict[int, Any] = {}
+
+    def forward(self, x):
+        key, value = self.cache.get(7, (x, x))
+        self.cache[7] = (torch.cat([key, x]), torch.cat([value, x * 2]))
+        return key.sum(0) * value.sum(0)
+
+
+def growing_in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(6):
+        capture.graph_break()
+        x = torch.cat([x, x[:1] * 0.5])
+    return x
+
+
+def counted_in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    step, scale = 0, 1.0
+    while step < 6:
+        capture.graph_break()
+        step, scale = step + 1, scale * 0.5
+        x = x * scale + step
+    return x
+
+
+def chosen_rows(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    y = (x * 2)[mask]
+    return y.sin() + 1
+
+
+def chosen(i: int) -> tuple[Any, ...]:
+    return torch.arange(24.0).view(12, 2), torch.arange(12) < 2 + i
+
+
 def named(x: torch.Tensor, name: str) -> Any:
     return {name: x * 2, "title": f"<{name}>"}
 
@@ -187,7 +225,11 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]], i
     "numbered layers": (NumberedLayers, rows, 4),
     "average": (Average, rows, 3),  # call by call, the graph ends in front of the division
     "loop with a break": (lambda: loop_with_break, rows, 3),
-    "growing cache": (Caching, lambda i: (torch.ones(2, 3) * i,), 3),
+    "growing cache": (Caching, lambda i: (torch.ones(2, 3) * i,), 2),
+    "growing pairs": (CachingPairs, lambda i: (torch.ones(2, 3) * i,), 3),
+    "growing in a loop": (lambda: growing_in_a_loop, lambda i: (torch.ones(2 + i % 3, 2),), 3),
+    "chosen rows": (lambda: chosen_rows, chosen, 2),
+    "counted in a loop": (lambda: counted_in_a_loop, rows, 3),
     "names": (lambda: named, lambda i: (torch.ones(3), f"name {i}"), 3),
     "modes": (lambda: mode, lambda i: (torch.ones(3), ("train", "val", "test")[i % 3]), 3),
     "sum in a loop": (lambda: sum_and_print, lambda i: (torch.ones(4, 2) * i, i), 8),

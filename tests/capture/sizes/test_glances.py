@@ -13,6 +13,7 @@ import torch
 import capture
 from capture.backends.settings import make_settings
 from capture.hooks.converters import converter_for
+from capture.policy import foresight, patience
 from capture.sizes import glances
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory
 
@@ -146,6 +147,46 @@ def test_a_loop_over_a_list_whose_length_changes_is_hardly_captured_anew():
             torch.testing.assert_close(mean_of_squares(values), expected.view(1))
     assert sum(capture.counters["recompiles"].values()) <= before + FEW
     assert capture.counters["frames"]["captured"] > frames
+    capture.reset()
+
+
+class Episodes:
+    """It keeps what a loop turns over, and forgets it at the end."""
+
+    def __init__(self):
+        self.rewards, self.probabilities = [], []
+
+
+def test_lists_of_another_length_in_each_call_are_never_unrolled(monkeypatch):
+    """Neither an attribute of what the closure holds, nor what is made of it behind the break."""
+    for name, price in (("UNIT_NS", 0), ("LEAST_NS", 2_000_000), ("FIRST_NS", 0)):
+        monkeypatch.setattr(patience, name, price)
+    monkeypatch.setattr(glances, "SYMBOLS_NS", 0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
+
+    def discounted(rewards):
+        returns, total = [], 0.0
+        for reward in rewards[::-1]:
+            total = reward + 0.5 * total
+            returns.insert(0, total)
+        return torch.tensor(returns)
+
+    def learn():
+        goals = discounted(agent.rewards)
+        goals = goals - goals.mean()
+        losses = [-p * goal for p, goal in zip(agent.probabilities, goals)]
+        return torch.stack(losses).sum() * scale
+
+    agent, scale, eager, recompiles = Episodes(), torch.full((), 0.5), capture.disable(learn), []
+    frames = capture.counters["frames"]
+    before = frames["captured"]
+    with capture.config.patch(when="hot"), capture.enable():
+        for turn in range(200):
+            agent.rewards[:] = [0.5 * k for k in range(3 + turn % 9)]
+            agent.probabilities[:] = [torch.tensor(0.1 * k) for k in range(3 + turn % 9)]
+            torch.testing.assert_close(learn(), eager())
+            recompiles.append(sum(capture.counters["recompiles"].values()))
+    assert frames["captured"] > before and recompiles[-1] == recompiles[0]
     capture.reset()
 
 
