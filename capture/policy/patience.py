@@ -15,6 +15,7 @@ asks `judge` what to do.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from enum import IntEnum
 from types import CodeType, FunctionType
@@ -58,6 +59,10 @@ PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
 
 #: functions that compute gradients: a program that calls them trains
 BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
+#: functions that only let gradients go: alone they are no graph, however often they run
+LET_GO = tuple(
+    inspect.unwrap(f).__code__ for f in (torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad)
+)
 #: functions whose operations for each step are one loop in a graph (`codegen.kernel.recurrent`)
 NATIVE_LOOPS = tuple(layer.forward.__code__ for layer in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
 #: the file name of the functions that import modules
@@ -107,7 +112,8 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
         return Kind.BACKWARD
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
-    if code.co_name == "__init__" and not frame_filter.makes_distributions(code):
+    is_init = code.co_name == "__init__" and not frame_filter.makes_distributions(code)
+    if is_init or any(code is function for function in LET_GO):
         return Kind.NEVER
     spent, known = (None, None) if learned is None else (learned.spent_in(code), learned.kind_of(code))
     if spent is not None:

@@ -1,4 +1,4 @@
-"""Methods of compiled modules: steps in place of `forward`, optimizers, methods of the program, unused ones."""
+"""Methods of compiled modules: steps in place of `forward`, optimizers, those of the program, unused ones."""
 
 from __future__ import annotations
 
