@@ -59,10 +59,8 @@ PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
 
 #: functions that compute gradients: a program that calls them trains
 BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
-#: functions that only let gradients go: alone they are no graph, however often they run
-LET_GO = tuple(
-    inspect.unwrap(f).__code__ for f in (torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad)
-)
+#: It only lets gradients go: alone it is no graph, however often it runs.
+ZERO_GRAD = inspect.unwrap(torch.optim.Optimizer.zero_grad).__code__
 #: functions whose operations for each step are one loop in a graph (`codegen.kernel.recurrent`)
 NATIVE_LOOPS = tuple(layer.forward.__code__ for layer in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
 #: the file name of the functions that import modules
@@ -113,7 +111,7 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     if frame_filter.why_not_captured(code) is not None:
         return Kind.ASK  # the converter marks it
     is_init = code.co_name == "__init__" and not frame_filter.makes_distributions(code)
-    if is_init or any(code is function for function in LET_GO):
+    if is_init or code is ZERO_GRAD:
         return Kind.NEVER
     spent, known = (None, None) if learned is None else (learned.spent_in(code), learned.kind_of(code))
     if spent is not None:
