@@ -126,24 +126,14 @@ static inline PyObject *existing_dict(PyObject *object)
 
 /* --- the collector ----------------------------------------------------------------------------------- */
 
-/* How many objects of the youngest generation were made up to `mark`; no more than `most`. */
-static inline Py_ssize_t collector_count_to(PyGC_Head *mark, PyGC_Head *young, Py_ssize_t most)
-{
-    Py_ssize_t count = 0;
-    for (; mark != young && count < most; mark = _PyGCHead_PREV(mark)) {
-        count++;
-    }
-    return count;
-}
-
 /* The youngest generation is a list in the order in which objects were made. Those behind `mark` join the
  * oldest one; returns their number. Where `mark` is young no more, none do. The next young collection comes
- * no earlier for what was made behind the mark, also for what has died or is tracked no more. A full
- * collection comes when a quarter of the old objects have not seen one yet. Of these only some can be
- * garbage, so not all count. */
+ * no earlier for them: it counts no more than the `made` objects of before the mark. A full collection comes
+ * when a quarter of the old objects have not seen one yet. Of these only some can be garbage, so not all
+ * count. */
 enum { SETTLED_FOR_ONE_THAT_COUNTS = 4 };
 
-static inline Py_ssize_t collector_make_old(PyObject *mark)
+static inline Py_ssize_t collector_make_old(PyObject *mark, int made)
 {
     struct _gc_runtime_state *state = &PyInterpreterState_Get()->gc;
     PyGC_Head *young = &state->generations[0].head, *old = &state->generations[NUM_GENERATIONS - 1].head;
@@ -171,11 +161,7 @@ static inline Py_ssize_t collector_make_old(PyObject *mark)
     _PyGCHead_SET_PREV(old, last);
     state->long_lived_pending += count / SETTLED_FOR_ONE_THAT_COUNTS;
     const Py_ssize_t rest = state->generations[0].count - count;
-    const int threshold = state->generations[0].threshold;
-    const Py_ssize_t young_ones = collector_count_to(before, young, threshold);
-    state->generations[0].count = (int)(rest <= 0                ? 0
-                                        : young_ones < threshold ? Py_MIN(rest, young_ones)
-                                                                 : rest);
+    state->generations[0].count = (int)Py_MIN(Py_MAX(rest, 0), made);
     return count;
 }
 
