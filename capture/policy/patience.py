@@ -100,6 +100,7 @@ class Learned(Protocol):
     def note_left(self, code: CodeType, number: int) -> None: ...
 
 
+@collection.settled()  # what is noted of a code object lives as long
 def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     """What a frame of this code probably is. A wrong guess costs time and nothing else."""
     if frame_filter.reads_other_locals(code) and not _is_of_the_library(code):
@@ -199,13 +200,13 @@ def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
         return None
 
 
+@collection.settled()
 def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
-    with collection.settled():
-        from capture.bytecode import turns  # lazy: import time
+    from capture.bytecode import turns  # lazy: import time
 
-        if learned is None or _capture.is_resume(code):
-            return turns.twin_of(code)
-        return turns.twin_of(code, learned.left_loops(code), learned.note_left)
+    if learned is None or _capture.is_resume(code):
+        return turns.twin_of(code)
+    return turns.twin_of(code, learned.left_loops(code), learned.note_left)
 
 
 def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:
