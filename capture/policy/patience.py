@@ -263,15 +263,20 @@ def judge(
     entry: Any,
     python: tuple[int, int],
     own: tuple[int, int],
+    fits: bool = True,
     learned: Learned | None = None,
-) -> Kind | None:
-    """Whether an entry pays, after its trial. None: it stays. Else it goes, and frames of this kind are left.
+) -> Kind | bool | None:
+    """Whether an entry pays, after its trial. None: it stays. True: Python has to run some frames that fit it
+    before it is known, since those before it may have been others. Else it goes, and frames of this kind are
+    left.
 
-    The times are nanoseconds of a run: the mean, and the least.
+    The times are nanoseconds of a run: the mean, and the least. fits: all frames in Python fitted the entry.
     """
     worst = PAYS_WITH_BACKWARD if entry.trains else PAYS
     ratios = [ours / max(1, theirs) for ours, theirs in zip(own, python)]
     pays = min(ratios) <= worst
+    if not pays and not fits:
+        return True
     if not entry.trains:
         gains.note(python[0], own[0])
     observe.tell("trial", entry=entry, python=python, own=own)

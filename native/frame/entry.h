@@ -25,7 +25,9 @@ static inline void timing_add(Timing *timing, long long ns)
 typedef struct {
     Timing python; /* the frames before it; no runs: there is nothing to compare */
     Timing own;
-    char runs; /* of the entry: the first ones do not count */
+    char runs;    /* of the entry: the first ones do not count */
+    char to_come; /* frames that fit the entry and that Python runs, for a second comparison */
+    char fits;    /* `python` has such frames alone */
 } Trial;
 
 typedef struct {
@@ -57,8 +59,9 @@ static inline int is_entry(PyObject *object)
     return PyObject_TypeCheck(object, &Entry_Type);
 }
 
-/* Its first runs are timed: these do not count, the next ones do. */
-enum { RUNS_BEFORE_TRIAL = 2, RUNS_OF_TRIAL = 8 };
+/* Its first runs are timed: these do not count, the next ones do. So many frames that fit it are timed in
+ * Python if those before it took less. */
+enum { RUNS_BEFORE_TRIAL = 2, RUNS_OF_TRIAL = 8, RUNS_IN_PYTHON = 4 };
 
 static inline int entry_is_on_trial(const Entry *entry)
 {

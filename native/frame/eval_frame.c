@@ -347,6 +347,25 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     return value;
 }
 
+/* Python runs a frame that fits the entry: the entry is compared with that. */
+static PyObject *run_compared(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                              CodeState *state, Entry *entry)
+{
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` and `entry` */
+    PyObject *callback = Py_NewRef(hook->callback);
+    Py_INCREF(entry);
+    const long long captures = hook->capture_ns, started = worked_ns();
+    PyObject *value = cold_frame_run(tstate, frame, hook, state);
+    const long long elapsed = worked_ns() - started - (hook->capture_ns - captures);
+    if (value != NULL && patience_try_python(callback, hook, state, entry, elapsed) < 0) {
+        Py_CLEAR(value);
+    }
+    Py_DECREF(entry);
+    Py_DECREF(callback);
+    Py_DECREF(code);
+    return value;
+}
+
 static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                                    CodeState *code_state)
 {
@@ -355,6 +374,9 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     Entry *entry = code_state_find(code_state, hook->key, &state, slots);
     if (entry == NULL) {
         return eval_miss(tstate, frame, hook, code_state);
+    }
+    if (entry->trial.to_come > 0 && is_patience(hook->callback)) {
+        return run_compared(tstate, frame, hook, code_state, entry);
     }
     entry->hits++;
     const long long inlined = code_state->inlined_units;

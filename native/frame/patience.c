@@ -466,6 +466,36 @@ PyCodeObject *patience_twin(PyObject *callback, ThreadHook *hook, CodeState *sta
 
 /* --- does an entry pay? ------------------------------------------------------------------------------ */
 
+/* What Python ran before the entry may have been other frames: those that return at once, say. So an entry
+ * that seems to be slower is compared once more, with frames that fit it. */
+static int begin_second_comparison(Trial *trial)
+{
+    trial->python = (Timing){0};
+    trial->to_come = RUNS_IN_PYTHON;
+    trial->fits = 1;
+    return 0;
+}
+
+static int judge_entry(const Patience *patience, ThreadHook *hook, CodeState *state, Entry *entry)
+{
+    Trial *trial = &entry->trial;
+    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
+    begin_callback(hook);
+    PyObject *answer = python == NULL || own == NULL
+                           ? NULL
+                           : PyObject_CallFunction(patience->judge, "OOOOO", state->code, entry, python, own,
+                                                   trial->fits ? Py_True : Py_False);
+    end_callback(hook);
+    Py_XDECREF(python);
+    Py_XDECREF(own);
+    if (answer == Py_None || answer == Py_True) {
+        const int is_open = answer == Py_True && !trial->fits;
+        Py_DECREF(answer);
+        return is_open ? begin_second_comparison(trial) : 0;
+    }
+    return set_kind(state, answer);
+}
+
 int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
 {
     const Patience *patience = (Patience *)callback;
@@ -476,21 +506,16 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
     if (trial->runs++ >= RUNS_BEFORE_TRIAL) {
         timing_add(&trial->own, ns);
     }
-    if (entry_is_on_trial(entry)) {
+    return entry_is_on_trial(entry) ? 0 : judge_entry(patience, hook, state, entry);
+}
+
+int patience_try_python(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
+{
+    const Patience *patience = (Patience *)callback;
+    Trial *trial = &entry->trial;
+    if (patience->judge == NULL || trial->to_come == 0) { /* 0: frames below this one have been compared */
         return 0;
     }
-    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
-    begin_callback(hook);
-    PyObject *answer =
-        python == NULL || own == NULL
-            ? NULL
-            : PyObject_CallFunctionObjArgs(patience->judge, state->code, entry, python, own, NULL);
-    end_callback(hook);
-    Py_XDECREF(python);
-    Py_XDECREF(own);
-    if (answer == Py_None) {
-        Py_DECREF(answer);
-        return 0;
-    }
-    return set_kind(state, answer);
+    timing_add(&trial->python, ns);
+    return --trial->to_come > 0 ? 0 : judge_entry(patience, hook, state, entry);
 }

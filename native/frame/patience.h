@@ -56,6 +56,9 @@ void patience_paid(CodeState *state, long long expected, long long paid);
 /* An entry on trial has run for `ns`. 0, or -1 with an exception. */
 int patience_try(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
 
+/* Python has run a frame that fits the entry, for its second comparison. 0, or -1 with an exception. */
+int patience_try_python(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
+
 int init_patience(PyObject *module);
 
 #endif

@@ -729,7 +729,7 @@ class Judge:
     def __init__(self, verdict):
         self.verdict, self.cases = verdict, []
 
-    def __call__(self, code, entry, python, own):
+    def __call__(self, code, entry, python, own, fits):
         self.cases.append((code.co_name, entry, python, own))
         if self.verdict is not None:
             _capture.remove_entry(code, entry)
@@ -791,6 +791,29 @@ def test_nothing_is_asked_about_below_a_frame_that_is_left_whole(hook):
     for _ in range(3):
         run(hook, asked, f)
     assert asked.names == []
+
+
+@pytest.mark.parametrize("verdict", [None, LEFT])
+def test_an_entry_that_seems_slower_is_compared_with_frames_that_fit_it(hook, verdict):
+    class Doubting(Judge):
+        def __call__(self, code, entry, python, own, fits):
+            self.fits = fits
+            return super().__call__(code, entry, python, own, fits) if fits else True
+
+    judge = Doubting(verdict)
+    f = on_trial(hook, judge)
+    (entry,) = _capture.entries(f.__code__)
+    hits = entry.hits
+    assert judge.fits is False and hits == TRIAL
+    for _ in range(4):
+        assert not judge.cases
+        run(hook, Asked(), f, judge=judge)
+    ((_, judged, (mean, least), own),) = judge.cases
+    assert judged is entry and judge.fits and entry.hits == hits
+    assert 1_000_000 <= least <= mean < 18_000_000 <= own[1]
+    assert _capture.entries(f.__code__) == ([entry] if verdict is None else [])
+    run(hook, Asked(), f, judge=judge)
+    assert len(judge.cases) == 1 and entry.hits == hits + (verdict is None)
 
 
 def test_an_entry_with_nothing_to_compare_is_not_judged(hook):

@@ -228,7 +228,7 @@ def test_the_setting_is_checked():
         capture.config.when = "later"
 
 
-def verdict(python, own, **facts):
+def verdict(python, own, fits=True, **facts):
     """What becomes of an entry on the code of a new function, and whether the entry stays."""
 
     def f():
@@ -239,7 +239,7 @@ def verdict(python, own, **facts):
     for name, value in facts.items():
         setattr(entry, name, value)
     cache.install(f.__code__, entry)
-    answer = patience.judge(f.__code__, entry, python, own)
+    answer = patience.judge(f.__code__, entry, python, own, fits)
     return answer, _capture.entries(f.__code__) == [entry]
 
 
@@ -277,6 +277,39 @@ def test_another_run_counts_where_entries_stay(monkeypatch, kept):
     assert patience.outlook(learned) == (0.25, gains.GAIN, kept)
     monkeypatch.setattr(foresight, "share_done", lambda frame: None)
     assert patience.outlook(learned) is None
+
+
+def test_python_runs_frames_that_fit_an_entry_before_it_goes():
+    assert verdict((1000, 900), (2000, 1800), fits=False) == (True, True)
+    assert verdict((1000, 900), (500, 400), fits=False) == (None, True)
+    assert not counters["frames"]
+
+
+def test_frames_that_return_at_once_are_no_measure(monkeypatch):
+    """A learner that has nothing to learn from yet: its entry is compared with its later frames."""
+    monkeypatch.setattr(patience, "LEAST_NS", 0)
+    verdicts = []
+
+    def judge(code, entry, python, own, fits, learned=None):
+        verdicts.append((fits, answer := real(code, entry, python, own, fits, learned)))
+        return answer
+
+    real = patience.judge
+    monkeypatch.setattr(patience, "judge", judge)
+
+    def learn(x, ready):
+        if not ready:
+            return None
+        for _ in range(200):
+            x = torch.sin(x)
+        return x
+
+    x = torch.ones(2000)
+    with capture.enable():
+        for i in range(40):
+            learn(x, i > 3)
+    assert verdicts in ([(False, True), (True, None)], [(False, None)])  # or it was captured later
+    assert "did_not_pay" not in counters["frames"]
 
 
 def test_both_the_mean_and_the_least_time_have_to_be_worse():
