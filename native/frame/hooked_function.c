@@ -17,8 +17,10 @@
  * `when_unused` is called once, if the first calls ran no entry: the user expects a gain that will not come.
  */
 
+#include "frame/autograd_nodes.h"
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
+#include "frame/worked_time.h"
 
 #include <structmember.h>
 
@@ -129,6 +131,21 @@ static unsigned long long entries_of_thread(void)
     return thread_hook == NULL ? 0 : thread_hook->entries;
 }
 
+/* A disabled function is never captured: its time and its operations are no work of the frames around it. */
+static PyObject *call_disabled(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    ThreadHook *hook = thread_hook;
+    if (hook == NULL || hook->callback == NULL || hook->cold_frames == 0) {
+        return thread_hook_call(NULL, NULL, callable, args, nargsf, kwnames);
+    }
+    const long long away = hook->away_ns, started = worked_ns();
+    const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
+    PyObject *value = thread_hook_call(NULL, NULL, callable, args, nargsf, kwnames);
+    hook->away_ns = away + worked_ns() - started;
+    hook->away_nodes = autograd_nodes() - nodes;
+    return value;
+}
+
 static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
@@ -148,7 +165,8 @@ static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size
     }
     PyObject *callback = run_eagerly ? NULL : self->callback, *key = run_eagerly ? NULL : self->key;
     const unsigned long long before = entries_of_thread();
-    PyObject *value = thread_hook_call(callback, key, callable, args, nargsf, kwnames);
+    PyObject *value = callback == NULL ? call_disabled(callable, args, nargsf, kwnames)
+                                       : thread_hook_call(callback, key, callable, args, nargsf, kwnames);
     Py_DECREF(callable);
     const int watched = self->when_unused != NULL && callback != NULL && value != NULL;
     if (watched && !this_thread_is_followed() && note_use(self, entries_of_thread() != before) < 0) {

@@ -31,6 +31,9 @@ enum { LEAST_MEASURED = 2 };
  * than LEAST_TURNS. */
 enum { LEAST_TURNS_INSIDE = 64 };
 
+/* The count begins with the second turn: the first one pays for what is lazy. */
+enum { TURNS_BEFORE_THE_COUNT = 2 };
+
 /* The time of operators and their backward, in that of the operators. */
 enum { WITH_BACKWARD = 3 };
 
@@ -148,13 +151,29 @@ static TurnMark mark_now(const ThreadHook *hook, const TurnRun *run)
     };
 }
 
+/* A turn may be so many times as long as the shortest one before it counts as one that pays for what is lazy:
+ * entries that are loaded, a collection. */
+enum { TIMES_THE_LEAST = 2 };
+
+/* The frame's own work since the count began, `all`, without that of turns that were too long to come again.
+ * 0: nobody knows yet. */
+static long long lasting_work(const Turns *self, TurnRun *run, long long all, long long turns)
+{
+    const int goes_on = run->looked == self->number && all >= run->own_ns;
+    const long long turn = all - run->own_ns;
+    run->least_ns = !goes_on ? -1 : run->least_ns < 0 ? turn : Py_MIN(run->least_ns, turn);
+    run->looked = self->number;
+    run->own_ns = all;
+    return run->least_ns < 0 ? 0 : Py_MIN(all, TIMES_THE_LEAST * turns * run->least_ns);
+}
+
 /* 1: a capture of one turn of this loop pays. -1 with an exception. */
-static int is_hot(const Turns *self, ThreadHook *hook, const TurnRun *run)
+static int is_hot(const Turns *self, ThreadHook *hook, TurnRun *run)
 {
     const TurnMark now = mark_now(hook, run), *begin = &run->marks[self->number];
-    const long long turns = run->in_a_row[self->number] - 1; /* one has begun */
+    const long long turns = run->in_a_row[self->number] - TURNS_BEFORE_THE_COUNT;
     const long long away = now.away_ns - begin->away_ns + now.below_ns - begin->below_ns;
-    const long long own = now.ns - begin->ns - away;
+    const long long own = lasting_work(self, run, Py_MAX(now.ns - begin->ns - away, 0), turns);
     const long long nodes = (long long)(now.nodes - begin->nodes);
     const int trains = nodes > 0 && now.backwards > begin->backwards;
     const TurnWork work = {
@@ -191,7 +210,7 @@ static void count_turn(const Turns *self, const ThreadHook *hook, TurnRun *run)
         run->in_a_row[number] = 0;
     }
     run->turns[number]++;
-    if (++run->in_a_row[number] == 1) {
+    if (++run->in_a_row[number] == TURNS_BEFORE_THE_COUNT) {
         run->marks[number] = mark_now(hook, run);
     }
 }
@@ -277,7 +296,7 @@ static TurnRun *new_run(const ThreadHook *hook, PyCodeObject *twin)
     }
     memset((char *)run + sizeof(PyObject), 0, sizeof(TurnRun) - sizeof(PyObject));
     run->twin = (PyCodeObject *)Py_NewRef(twin);
-    run->measured = -1;
+    run->measured = run->looked = -1;
     run->readers = hook->readers;
     return run;
 }
@@ -301,7 +320,9 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     const long long away = hook->away_ns, started = worked_ns();
+    TurnRun *around = turns_hide(hook); /* below may be another such frame, which counts in this one */
     PyObject *value = eval_default(tstate, frame, 0);
+    turns_show(hook, around);
     turns_note_below(hook, worked_ns() - started - (hook->away_ns - away));
     return value;
 }

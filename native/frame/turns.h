@@ -24,8 +24,10 @@ typedef struct TurnRun {
     PyObject_HEAD
     PyCodeObject *twin; /* that the frame runs */
     long long below_ns;
-    unsigned long long readers;            /* of the hook, when the frame began */
-    int measured;                          /* the loop whose turns are measured, or -1 */
+    unsigned long long readers; /* of the hook, when the frame began */
+    int looked;                 /* the loop of the last look, or -1 */
+    long long own_ns, least_ns; /* its own work until then, and in one turn at least; -1: unknown */
+    int measured;               /* the loop whose turns are measured, or -1 */
     long long measured_turns, measured_ns; /* the begin of that */
     long long captures_ns;                 /* of the hook at that time */
     long long turn_ns;                     /* what a turn of that loop takes; 0: nobody knows */
@@ -33,7 +35,7 @@ typedef struct TurnRun {
     long long turns[MOST_LOOPS];
     long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */
     long long began[MOST_LOOPS];    /* the turns of the loop around it at that time */
-    TurnMark marks[MOST_LOOPS];     /* at its first turn then */
+    TurnMark marks[MOST_LOOPS];     /* when its second turn began */
 } TurnRun;
 
 extern PyTypeObject Turns_Type;

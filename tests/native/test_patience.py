@@ -723,6 +723,18 @@ def test_a_frame_that_is_kept_back_counts_for_the_frame_that_keeps_it(hook):
     assert units[0] > len(f.__code__.co_code) // 2 + len(helper.__code__.co_code) // 2
 
 
+def test_a_disabled_function_counts_for_no_frame(hook):
+    disabled = _capture.HookedFunction(work, work, None, None)
+
+    def f():
+        work(0.002)
+        disabled(0.02)
+
+    run(hook, Asked(), f, least_ns=10**12)
+    _, runs, spent, *_ = _capture.cold_runs(f.__code__)
+    assert runs == 1 and 1_000_000 < spent < 15_000_000
+
+
 class Judge:
     """Gives the same verdict about each entry. `cases` has what it was told."""
 

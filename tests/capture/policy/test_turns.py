@@ -596,6 +596,22 @@ def test_a_loop_with_short_turns_stays_in_python(monkeypatch: pytest.MonkeyPatch
     assert turns() > 0
 
 
+def calls_backward(n):
+    w = torch.ones(200, 200, requires_grad=True)
+    for i in range(n):
+        (w @ w).sum().backward()
+    return w.grad
+
+
+def test_backward_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its functions call each other: counted twice, they would take more than the loop itself."""
+    monkeypatch.setattr(patience, "TURN_NS", 10_000)
+    expected = calls_backward(16)
+    with capture.enable():
+        same(calls_backward(16), expected)
+    assert turns() > 0
+
+
 PROGRAM = """
 import sys, torch, capture
 from capture.policy import foresight, patience
