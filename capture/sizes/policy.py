@@ -283,6 +283,12 @@ class SizePolicy:
             return bool(self.dynamic) or len(values) > 1 or self._is_unknown(source)
         return len(values) > (1 if source.text in self.seen.written else VALUES_OF_SETTINGS)
 
+    def breaks_at_places(self, items: int) -> bool:
+        """Whether a symbol that is a place in a container of that many items breaks the graph. A few places
+        have a capture each, without a break.
+        """
+        return self.may_break and items > VALUES_OF_SETTINGS
+
     def note_stores(
         self, places: Collection[str], numbers: Mapping[str, Any], unknown: Collection[str]
     ) -> bool:

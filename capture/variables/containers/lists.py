@@ -17,6 +17,7 @@ from capture.variables.containers.sequence import (
     SequenceVariable,
     TupleVariable,
     index_of,
+    leave_to_python_if_it_changes,
     live_items,
     slice_of,
 )
@@ -282,6 +283,7 @@ def _set_item(self: MutableSequence, tx: Interpreter, key: Variable, value: Vari
         return NONE
     if _set_blindly(self, tx, key, value):
         return NONE
+    leave_to_python_if_it_changes(tx, self, key)
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
         what = "assignment index" if self.python_type() is list else "index"

@@ -89,6 +89,7 @@ class SequenceVariable(Variable):
             place = slice_of(tx, key)
             whole = type(self) is TupleVariable and place.indices(len(self.items)) == (0, len(self.items), 1)
             return self if whole else self.like(self.items[place])
+        leave_to_python_if_it_changes(tx, self, key)
         index = index_of(tx, key)
         if not -len(self.items) <= index < len(self.items):
             raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")
@@ -200,6 +201,18 @@ def checked_index(result: Variable) -> Variable:
     if kind is not int:
         raise GraphBreak("builtin", name="index", value=result)
     return result
+
+
+def leave_to_python_if_it_changes(tx: Interpreter, container: SequenceVariable, key: Variable) -> None:
+    """Break where a number that changes from call to call is the place in an existing sequence. For
+    `batches[i % 9]` there would be 9 captures.
+    """
+    if (
+        isinstance(key, SymbolicVariable)
+        and container.source is not None
+        and tx.output.symbols.policy.breaks_at_places(len(container.items))
+    ):
+        raise GraphBreak("not_constant", value=f"the changing index {key.describe()}")
 
 
 def index_of(tx: Interpreter, key: Variable) -> int:
