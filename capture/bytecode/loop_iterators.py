@@ -63,6 +63,8 @@ class Head:
 
 def heads(code: CodeType) -> list[Head]:
     """The loops of the code, the outer ones first."""
+    if not dialect.jumps_back(code):
+        return []
     items = list(dialect.bare_instructions(code))
     jumps = [item for item in items if item.target is not None and item.target <= item.offset]
     if not jumps:

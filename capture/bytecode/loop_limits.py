@@ -46,6 +46,8 @@ class LimitedLoop(NamedTuple):
 @cached(maxsize=256)
 def limited_loops(code: CodeType) -> tuple[LimitedLoop, ...]:
     """Those outside of exception handlers, the outer ones first."""
+    if not dialect.jumps_back(code):
+        return ()
     items = list(dialect.bare_instructions(code))
     found: list[LimitedLoop] = []
     for head in heads(code):
