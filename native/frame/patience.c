@@ -396,10 +396,20 @@ static PyObject *timing_as_tuple(const Timing *timing)
     return Py_BuildValue("(LL)", timing->ns / timing->runs, timing->least_ns);
 }
 
+/* A turn is captured with its callees, also with those that have entries. So the work of the frame itself,
+ * which is all that can be saved, has to be one of so many parts of the turn. */
+enum { PARTS_OF_A_TURN = 8 };
+
+static int is_worth_a_turn(const Rates *rates, const TurnWork *work)
+{
+    const int is_long = work->turn_ns >= rates->turn_ns;
+    return rates->turn_ns == 0 || (is_long && work->turn_ns * PARTS_OF_A_TURN >= work->whole_ns);
+}
+
 int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *work, int may_forecast)
 {
     const Patience *patience = (Patience *)callback;
-    if (work->turn_ns < patience->rates.turn_ns) {
+    if (!is_worth_a_turn(&patience->rates, work)) {
         return 0;
     }
     const long long units = Py_MAX(work->units, units_of_nodes(work->nodes));

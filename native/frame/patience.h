@@ -22,9 +22,10 @@ int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook
 /* What a turn of a loop has taken so far, all turns together, and what its capture would interpret. */
 typedef struct {
     long long ns;
-    long long turn_ns; /* that the frame itself has worked in a turn, without a backward */
-    long long units;   /* code units of a turn, with those of its callees */
-    long long nodes;   /* of autograd's graph, in a turn */
+    long long turn_ns;  /* that the frame itself has worked in a turn, without a backward */
+    long long whole_ns; /* that Python takes for a turn now, with all callees and entries */
+    long long units;    /* code units of a turn, with those of its callees */
+    long long nodes;    /* of autograd's graph, in a turn */
 } TurnWork;
 
 /* 1: the capture of a turn pays. -1: an exception. */

@@ -179,6 +179,7 @@ static int is_hot(const Turns *self, ThreadHook *hook, TurnRun *run)
     const TurnWork work = {
         .ns = own * (trains ? WITH_BACKWARD : 1),
         .turn_ns = own / turns,
+        .whole_ns = run->turn_ns,
         .units = (long long)(now.units - begin->units) / turns + self->units,
         .nodes = nodes / turns,
     };

@@ -596,6 +596,31 @@ def test_a_loop_with_short_turns_stays_in_python(monkeypatch: pytest.MonkeyPatch
     assert turns() > 0
 
 
+def is_busy(x):
+    return torch.linalg.svd(x)[1].sum()
+
+
+def mostly_calls(n):
+    x, matrix = torch.ones(3), torch.eye(60) + 1
+    for i in range(n):
+        x = torch.sin(x) + is_busy(matrix)
+    return x
+
+
+def test_a_loop_that_mostly_calls_stays_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its callees are captured alone: a turn could only save what the frame itself does."""
+    monkeypatch.setattr(patience, "TURN_NS", 1)
+    expected = mostly_calls(16)
+    with capture.enable():
+        same(mostly_calls(16), expected)
+    assert turns() == 0
+    monkeypatch.setattr(patience, "TURN_NS", 0)
+    capture.reset()
+    with capture.enable():
+        same(mostly_calls(16), expected)
+    assert turns() > 0
+
+
 def calls_backward(n):
     w = torch.ones(200, 200, requires_grad=True)
     for i in range(n):
