@@ -234,7 +234,7 @@ RELAY = _relay(torch.nn.Module, "forward").__code__
 
 
 def relayed_name(function: types.FunctionType) -> str:
-    """The method that a relay stands for."""
+    """The method that a relay, or one that runs as a block, stands for. Its own name may be another one."""
     (cell,) = function.__closure__ or ()
     return str(cell.cell_contents).removeprefix(_slot(""))
 

@@ -71,7 +71,8 @@ def _call_as_a_block(
     tx: Interpreter, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     original: Any = args[0].get_attr(tx, "_capture_original")
-    method = class_attribute(tx, original, type(original.value), function.function.__name__)
+    name = compiled_module.relayed_name(function.function)
+    method = class_attribute(tx, original, type(original.value), name)
     if not isinstance(method, BoundMethodVariable):
         raise GraphBreak("call", value=function)
     return method.function.call(tx, args, kwargs)

@@ -236,6 +236,26 @@ def test_such_a_method_in_captured_code_is_a_part_of_its_graph():
     assert fast.calls == 1
 
 
+class Renamed(Policy):
+    """`act` is the method of the base class under another name, whatever `get_action` is here."""
+
+    act = Policy.get_action
+
+    def get_action(self, x, *, scale=1.0):
+        return super().get_action(x, scale=scale) * 100
+
+
+def test_a_method_under_another_name_is_that_method_in_captured_code():
+    fast = capture.compile(Renamed())
+
+    def act(x):
+        return fast.act(x) + 1
+
+    given = capture.compile(act, fullgraph=True)(X)
+    torch.testing.assert_close(given, Renamed().act(X) + 1)
+    torch.testing.assert_close(fast.act(X), Renamed().act(X))
+
+
 @pytest.mark.parametrize(
     "compiled", [lambda m: capture.compile(m, fullgraph=True), capture.disable], ids=["fullgraph", "disabled"]
 )
