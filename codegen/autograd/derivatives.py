@@ -33,7 +33,7 @@ from codegen.autograd.partition import BackwardPart, Parts, copy_graph
 from codegen.autograd.segments import borders, edges_to, place_of, run_autograd, tangents_of
 from codegen.fake.fake import FakeMode, fake_mode, mode_of_a_trace
 from codegen.fake.shapes.spec import Spec, is_dense, like, same_layout
-from codegen.fake.twins import make_fake, to_fake
+from codegen.fake.twins import make_fake, step_name, to_fake
 from codegen.kernel.errors import UntraceableError
 from codegen.kernel.watching import unwatched
 from codegen.trace import autocast
@@ -274,7 +274,7 @@ def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
         step = pending.pop()
         if step is None or step in seen:
             continue
-        if step.name() == "torch::autograd::Error":
+        if step_name(step) == "torch::autograd::Error":
             raise UntraceableError(
                 "trying to differentiate twice a function that was marked with @once_differentiable"
             )

@@ -28,6 +28,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from capture_records import dataclass
 from codegen.fake.shapes.spec import contiguous, like
+from codegen.fake.twins import step_name
 from codegen.kernel.errors import UntraceableError
 
 Step = Any  # a node of autograd's graph, as Python shows it
@@ -73,7 +74,7 @@ def find_segments(
         raise UntraceableError("two results in one place of autograd's graph")
     bits = {step: 1 << i for i, step in enumerate(dict.fromkeys(step for step, _ in tops.values()))}
     order = consumers_first(list(bits), {step for step, _ in ends})
-    if any(place[0].name() == LEAF and place not in ends for place in tops.values()):
+    if any(step_name(place[0]) == LEAF and place not in ends for place in tops.values()):
         raise UntraceableError("a result that the graph makes a leaf: its gradient stays there")
     keep_ways_to(ends, order, bits)
     reach: dict[Step, int] = {}  # the results that a step leads to; for a result's own step only itself

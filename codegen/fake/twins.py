@@ -72,6 +72,11 @@ def make_fake(
 NON_LEAF = "NonLeafBackward"  # the name of its steps
 
 
+def step_name(step: Any) -> str:
+    """The name of a node of autograd's graph, also where a custom function has a `ctx.name` of its own."""
+    return str(type(step).name(step))
+
+
 class NonLeaf(torch.autograd.Function):
     """The same fake tensor with a grad_fn, because the real tensor has one. No gradient flows through it."""
 

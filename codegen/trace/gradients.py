@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd.graph import get_gradient_edge
 
-from codegen.fake.twins import NON_LEAF
+from codegen.fake.twins import NON_LEAF, step_name
 from codegen.kernel.errors import UntraceableError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def steps_behind(outputs: Iterable[torch.Tensor]) -> dict[Step, list[Step]]:
         if is_done:
             finished[step] = following[step]
         elif step not in following:
-            is_end = step.name() == NON_LEAF
+            is_end = step_name(step) == NON_LEAF
             following[step] = [] if is_end else [to for to, _ in step.next_functions if to is not None]
             pending.append((step, True))
             pending += [(to, False) for to in following[step] if to not in following]
@@ -133,7 +133,7 @@ def ways_outside(steps: Iterable[Step], given: Iterable[torch.Tensor]) -> dict[S
     that is no leaf.
     """
     wanted = {step_of(tensor) for tensor in given}
-    found = {step: wanted - {step} for step in steps if step.name() == NON_LEAF}
+    found = {step: wanted - {step} for step in steps if step_name(step) == NON_LEAF}
     return {step: others for step, others in found.items() if others}
 
 

@@ -25,7 +25,7 @@ from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_flag import may_differentiate
 from capture.variables.tensors.tensor_hooks import LeafHandle
 from codegen.autograd.asked_inputs import leads_to
-from codegen.fake.twins import NON_LEAF
+from codegen.fake.twins import NON_LEAF, step_name
 from codegen.trace.gradients import step_of, steps_behind, steps_run, ways_outside
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _steps_run(
         if ways and not _are_apart(tx, ways):
             raise _break("gradients may come to an input of torch.autograd.grad outside of the graph")
         running = steps_run(steps, [item.fake for item in wanted])
-    if any(step.name() != NON_LEAF and isinstance(step, BackwardCFunction) for step in running):
+    if any(step_name(step) != NON_LEAF and isinstance(step, BackwardCFunction) for step in running):
         raise _break("a custom autograd function")
     return running
 

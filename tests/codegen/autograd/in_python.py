@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import capture
 from codegen.autograd.python_nodes import nodes_in_python
 
 
@@ -20,6 +21,7 @@ class FunctionInPython:
         self.forward = forward
         self.wrap = wrap
 
+    @capture.disable
     def __call__(self, *args: Any) -> Any:
         return self.wrap(self.forward(*args), *args)
 
@@ -30,6 +32,7 @@ def make_function(parts: Any, forward: Any, segments: Sequence[Any], views: Sequ
 
 @contextmanager
 def python_nodes(on: bool = True) -> Iterator[None]:
+    capture.reset()  # an entry of an earlier test may have the other kind
     with pytest.MonkeyPatch.context() as patch:
         if on:
             patch.setattr("codegen.autograd.training.make_function", make_function)

@@ -197,17 +197,17 @@ def test_as_eager(program: Program, use: Callable[[Program, Log], None], native:
     if use is second_derivatives and program is infinite:
         pytest.skip("its second derivative is not finite")
     compiled = capture.compile(program, fullgraph=True)
-    for _ in range(2):
-        expected: Log = []
-        found: Log = []
-        use(program, expected)
-        with python_nodes(not native):
+    with python_nodes(not native):
+        for _ in range(2):
+            expected: Log = []
+            found: Log = []
+            use(program, expected)
             use(compiled, found)
-        assert [name for name, _ in found] == [name for name, _ in expected]
-        for (name, mine), (_, other) in zip(found, expected):
-            assert (mine is None) == (other is None), name
-            if other is not None:
-                torch.testing.assert_close(mine, other, equal_nan=True, msg=name)
+            assert [name for name, _ in found] == [name for name, _ in expected]
+            for (name, mine), (_, other) in zip(found, expected):
+                assert (mine is None) == (other is None), name
+                if other is not None:
+                    torch.testing.assert_close(mine, other, equal_nan=True, msg=name)
 
 
 OF_THREE_ROWS = [first_of_several, two_stages]

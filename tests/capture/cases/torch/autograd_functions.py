@@ -22,6 +22,19 @@ class Scaled(torch.autograd.Function):
         return grad * ctx.factor + x * 0, None
 
 
+class Named(torch.autograd.Function):
+    """Its attribute hides the method `name` of its node."""
+
+    @staticmethod
+    def forward(ctx, x, name):
+        ctx.name = name
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * len(ctx.name), None
+
+
 class StraightThrough(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -87,6 +100,16 @@ def custom_function_under_another_name(x):
 @case(graphs=3, ops=9, args=one_leaf)
 def custom_function_gradients(x):
     return value_and_gradients(Scaled.apply(x + 1, 3.0).relu(), x)
+
+
+@case(graphs=1, ops=3, args=one_leaf)
+def custom_function_with_a_name(x):
+    return Named.apply(x + 1, "custom")
+
+
+@case(graphs=3, ops=7, args=one_leaf)
+def custom_function_with_a_name_and_gradients(x):
+    return value_and_gradients(Named.apply(x + 1, "custom") * 2, x)
 
 
 @case(graphs=1, ops=3)
