@@ -148,16 +148,21 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
         narrow_products(operands, &product, begin, end);
         return 0;
     }
-    bool by_blas = !is_own || (gemm->bias >= 0 && gemm->bias_column != 1) || !parallel_is_alone()
-                   || !own_product_ready(&product);
-    for (int64_t i = begin; i < end; i++) {
-        if (by_blas) {
-            product_by_blas(operands, i);
-        } else {
+    bool may_be_own = is_own && (gemm->bias < 0 || gemm->bias_column == 1) && parallel_is_alone();
+    if (may_be_own && own_product_ready(&product)) {
+        for (int64_t i = begin; i < end; i++) {
             own_product_run(&product, (float *)operands->c + i * gemm->step_c,
                             (float *)operands->b + i * gemm->step_b, (float *)operands->a + i * gemm->step_a,
                             (float *)operands->bias);
         }
+        return 0;
+    }
+    int64_t begun = may_be_own ? own_product_watch(&product) : 0;
+    for (int64_t i = begin; i < end; i++) {
+        product_by_blas(operands, i);
+    }
+    if (begun != 0) {
+        own_product_watched(&product, end - begin, begun);
     }
     return 0;
 }

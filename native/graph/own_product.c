@@ -3,8 +3,8 @@
  * In:  its address, from `_capture.set_own_product`; sizes, strides and bare pointers.
  * Out: the product, with the bits of BLAS: codegen/launch/own_product.py has compared them.
  *
- * The function is compiled when it would have saved what that costs. Until then BLAS computes the products,
- * and the time that they would have saved is added up.
+ * The function is compiled when it would have saved a part of what that costs. Until then BLAS computes the
+ * products and a clock runs: what they take, less what the function would, is added up.
  *
  * The workspace of a thread grows with the largest product, and goes with the thread.
  */
@@ -12,13 +12,14 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define ALIGNMENT 64
 
-/* Nanoseconds that a call of the function saves: some for each product, and one for so many multiplications.
- * Measured for products of 8 x 64 x 64 to 512 x 512 x 512. */
-#define SAVED_BY_A_PRODUCT 4000
-#define MULTIPLICATIONS_OF_A_NANOSECOND 200
+/* Nanoseconds of a call of the function beside its multiplications. Measured from 8 x 64 x 64 on. */
+#define CALL 300
+/* BLAS takes at most so many times as long: what took longer was interrupted. */
+#define MOST 4
 
 typedef void (*Product)(float *, const float *, const float *, const float *, void *, int64_t, int64_t,
                         int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
@@ -31,6 +32,7 @@ static int64_t least_rows, least_columns;
 
 static PyObject *compile_it; /* NULL: nobody waits for it */
 static int64_t saved, worth; /* nanoseconds */
+static int64_t rate;         /* multiplications of the function in a nanosecond */
 
 static pthread_key_t ends_with_thread;
 static _Thread_local void *workspace;
@@ -40,23 +42,37 @@ static _Thread_local size_t workspace_size;
     (p)->rows, (p)->columns, (p)->inner, (p)->output_row, (p)->left_row, (p)->left_column, (p)->right_row,   \
         (p)->right_column, (p)->bias_row
 
-/* Several threads may do so, each for its share of the products. */
-static void add_what_it_would_save(const OwnProduct *product)
+static bool is_large_enough(const OwnProduct *product)
 {
-    int64_t work = product->rows * product->columns * product->inner;
-    int64_t more = SAVED_BY_A_PRODUCT + work / MULTIPLICATIONS_OF_A_NANOSECOND;
-    __atomic_fetch_add(&saved, more, __ATOMIC_RELAXED);
+    return product->rows >= least_rows && product->columns >= least_columns;
+}
+
+static int64_t read_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+int64_t own_product_watch(const OwnProduct *product)
+{
+    return compile_it != NULL && is_large_enough(product) ? read_clock() : 0;
+}
+
+/* Several threads may do so, each for its share of the products. */
+void own_product_watched(const OwnProduct *product, int64_t count, int64_t begin)
+{
+    int64_t taken = read_clock() - begin;
+    int64_t own = count * (CALL + product->rows * product->columns * product->inner / rate);
+    int64_t more = (taken < MOST * own ? taken : MOST * own) - own;
+    if (more > 0) {
+        __atomic_fetch_add(&saved, more, __ATOMIC_RELAXED);
+    }
 }
 
 bool own_product_ready(const OwnProduct *product)
 {
-    if (product->rows < least_rows || product->columns < least_columns) {
-        return false;
-    }
-    if (run_product == NULL) {
-        if (compile_it != NULL) {
-            add_what_it_would_save(product);
-        }
+    if (run_product == NULL || !is_large_enough(product)) {
         return false;
     }
     size_t needed = (size_t)needed_workspace(NUMBERS(product));
@@ -96,18 +112,22 @@ int own_product_compile_if_due(void)
     return result == NULL ? -1 : 0;
 }
 
-/* await_own_product(function or None, nanoseconds, least rows, least columns) */
+/* await_own_product(function or None, nanoseconds, multiplications, least rows, least columns) */
 static PyObject *await_own_product(PyObject *module, PyObject *args)
 {
     PyObject *function;
-    long long nanoseconds, rows, columns;
-    if (!PyArg_ParseTuple(args, "OLLL", &function, &nanoseconds, &rows, &columns)) {
+    long long nanoseconds, multiplications, rows, columns;
+    if (!PyArg_ParseTuple(args, "OLLLL", &function, &nanoseconds, &multiplications, &rows, &columns)) {
         return NULL;
+    }
+    if (multiplications < 1) {
+        return PyErr_Format(PyExc_ValueError, "%lld multiplications in a nanosecond", multiplications);
     }
     least_rows = rows;
     least_columns = columns;
     saved = 0;
     worth = nanoseconds;
+    rate = multiplications;
     Py_XSETREF(compile_it, function == Py_None ? NULL : Py_NewRef(function));
     Py_RETURN_NONE;
 }
@@ -133,9 +153,9 @@ static PyMethodDef methods[] = {
      "matrices and of the function that tells the bytes of its workspace; the least output that it takes. "
      "0 as the first address: BLAS computes all products."},
     {"await_own_product", await_own_product, METH_VARARGS,
-     "await_own_product(function, nanoseconds, rows, columns): the function is called in front of a graph, "
-     "once the generated product would have saved so much time for outputs of that least size. None: nobody "
-     "waits for it."},
+     "await_own_product(function, nanoseconds, multiplications, rows, columns): the function is called in "
+     "front of a graph, once the generated product would have saved so much time for outputs of that least "
+     "size, if it does so many multiplications in a nanosecond. None: nobody waits for it."},
     {NULL, NULL, 0, NULL},
 };
 

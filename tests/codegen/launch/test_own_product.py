@@ -57,7 +57,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     _capture.set_own_product(0, 0, 0, 0)
     yield
     torch.set_num_threads(threads)
-    _capture.await_own_product(None, 0, 0, 0)
+    _capture.await_own_product(None, 0, 1, 0, 0)
     _capture.set_own_product(0, 0, 0, 0)
     if before.code is not None:
         address = getattr(before.code, "address", None) or before.code.__getitem__
@@ -299,28 +299,45 @@ def test_without_a_store_the_function_is_compiled_once(fresh: None, monkeypatch:
 # --- when it is compiled ----------------------------------------------------------------------------------
 
 
-def count_compilations(monkeypatch: pytest.MonkeyPatch, cost: int) -> list[int]:
-    """Each graph that is made from now on waits for `cost` nanoseconds."""
-    calls: list[int] = []
-    monkeypatch.setattr(own_product, "COMPILATION", cost)
+def let_it_save(monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> None:
+    """Graphs that are made from now on wait for so much. The function is faster than BLAS on each machine."""
+    monkeypatch.setattr(own_product, "COMPILATION", own_product.PARTS * nanoseconds)
     monkeypatch.setattr(own_product, "IMPORT", 0)
+    monkeypatch.setattr(own_product, "MULTIPLICATIONS", 1_000_000)
+
+
+def count_compilations(monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> list[int]:
+    calls: list[int] = []
+    let_it_save(monkeypatch, nanoseconds)
     monkeypatch.setattr(own_product, "compile_it", lambda: calls.append(1))
     return calls
 
 
-def test_it_is_compiled_once_when_it_would_have_saved_what_that_costs(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = count_compilations(monkeypatch, 50_000)
-    x, y = randn(20, 30), randn(30, 40)
+def compiled_by_turn(calls: list[int], turns: int) -> list[int]:
+    x, y = randn(200, 300), randn(300, 400)
     run = compiled(mm, x, y)
     found = []
-    for _ in range(40):
+    for _ in range(turns):
         torch.testing.assert_close(run(x, y)[0], x @ y)
         found.append(len(calls))
-    assert found[0] == 0
-    assert found[-1] == 1
-    assert 5 < found.index(1) < 20  # 4 us for each product
+    return found
+
+
+def test_it_is_compiled_once_when_it_would_have_saved_a_part_of_what_that_costs(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call takes 300 ns at this speed, and BLAS is believed to take four times as long at most."""
+    calls = count_compilations(monkeypatch, 9 * 900)
+    assert compiled_by_turn(calls, 20) == [0] * 9 + [1] * 11
+
+
+def test_a_function_that_is_no_faster_than_blas_is_not_compiled(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_compilations(monkeypatch, 1)
+    monkeypatch.setattr(own_product, "LANES", {})
+    monkeypatch.setattr(own_product, "MULTIPLICATIONS", 1)  # four in a nanosecond: 6 ms for each product
+    assert compiled_by_turn(calls, 20) == [0] * 20
 
 
 def test_graphs_for_all_sizes_wait_for_it_too(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,8 +377,7 @@ def test_several_threads_do_not_wait_for_it(fresh: None, monkeypatch: pytest.Mon
 
 
 def test_the_next_process_has_what_is_compiled_late(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_product, "COMPILATION", 1)
-    monkeypatch.setattr(own_product, "IMPORT", 0)
+    let_it_save(monkeypatch, 1)
     monkeypatch.setattr(own_product, "_equal", lambda *_: True)
     monkeypatch.setattr(own_product, "_faster", lambda *_: True)
     x, y = randn(20, 30), randn(30, 40)
@@ -404,7 +420,8 @@ def test_a_process_without_a_compiler_waits_for_its_import_too(
             own_product.state = own_product.State()
             own_product.want()
     first, second = costs
-    assert (first, second) == (own_product.COMPILATION, own_product.COMPILATION + own_product.IMPORT)
+    compilation, both = own_product.COMPILATION, own_product.COMPILATION + own_product.IMPORT
+    assert (first, second) == (compilation // own_product.PARTS, both // own_product.PARTS)
 
 
 def test_blas_computes_where_it_can_not_be_compiled(
@@ -413,8 +430,7 @@ def test_blas_computes_where_it_can_not_be_compiled(
     def refuse(*_: Any) -> Any:
         raise CompilationFailed("no machine code today", "")
 
-    monkeypatch.setattr(own_product, "COMPILATION", 1)
-    monkeypatch.setattr(own_product, "IMPORT", 0)
+    let_it_save(monkeypatch, 1)
     monkeypatch.setattr(jit, "compile_text", refuse)
     x, y = randn(20, 30), randn(30, 40)
     run = compiled(mm, x, y)
@@ -431,8 +447,7 @@ def test_an_interrupt_while_it_is_compiled_is_the_programs(
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(own_product, "COMPILATION", 1)
-    monkeypatch.setattr(own_product, "IMPORT", 0)
+    let_it_save(monkeypatch, 1)
     monkeypatch.setattr(own_product, "compile_it", interrupted)
     x, y = randn(20, 30), randn(30, 40)
     run = compiled(mm, x, y)
