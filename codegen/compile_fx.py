@@ -242,6 +242,7 @@ def backward_parts(
     from codegen.autograd.orders import call_by_call
     from codegen.autograd.partition import partition
     from codegen.autograd.segment_backward import SegmentBackward
+    from codegen.autograd.segment_form import forms_of
 
     with joint.trace.recorder.mode, events.phase("partition"):
         parts = partition(joint)
@@ -263,8 +264,8 @@ def backward_parts(
             return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
 
     segments = [
-        SegmentBackward(part, parts.backward[i + 1 :], recipe, functools.partial(backward, part), kernels)
-        for i, part in enumerate(parts.backward)
+        SegmentBackward(part, form, recipe, functools.partial(backward, part), kernels)
+        for part, form in zip(parts.backward, forms_of(parts.backward))
     ]
     return parts, segments
 

@@ -22,6 +22,7 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.replay import Replay, Views
+from codegen.autograd.segment_form import SegmentForm
 from codegen.launch.compiled import CompiledGraph
 
 
@@ -31,9 +32,9 @@ class Segment(Protocol):
     `part`: its slots, edges and what it saves (`partition.BackwardPart`).
     """
 
-    native: Any
     part: Any
-    apart: list[bool]
+    form: SegmentForm
+    backward: Any
 
     def __hash__(self) -> int: ...
 
@@ -41,7 +42,7 @@ class Segment(Protocol):
     def stand_ins(self) -> list[torch.Tensor | None]: ...
 
     def run(
-        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+        self, native: Any, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]: ...
 
     def compiled(self) -> list[CompiledGraph]: ...
@@ -87,7 +88,7 @@ def saved_by(segment: Segment, given: Sequence[Any], args: Sequence[Any]) -> lis
     part = segment.part
     own = set(part.slots)
     found = [args[i] for i in part.saved_inputs]
-    for result, apart in zip(part.saved_results, segment.apart, strict=True):
+    for result, apart in zip(part.saved_results, segment.form.kept_apart, strict=True):
         found.append(given[result].detach() if apart and result not in own else given[result])
     return found
 
@@ -103,8 +104,8 @@ def apply_of(segment: Segment) -> Callable[..., tuple[Any, ...]]:
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            saved = ctx.saved_tensors if segment.apart or segment.part.saved_inputs else ()
-            return None, None, *segment.run(saved, grads, ctx.ends)
+            saved = ctx.saved_tensors if segment.form.kept_apart or segment.part.saved_inputs else ()
+            return None, None, *segment.run(None, saved, grads, ctx.ends)
 
     made: Callable[..., tuple[Any, ...]] = super(torch.autograd.Function, CapturedGraph).apply
     return made

@@ -75,10 +75,16 @@ class TrainingGraph:
         self.function = make_function(parts, forward, segments, self.views if parts.view_count else ())
         self.writes = writes
         self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
-        #: the fastest way to call the graph: it skips this object where that has nothing to add. It raises
-        #: _capture.CheckFailed where a check in a kernel fails. Nothing has been written then, and the caller
-        #: runs the program eagerly.
-        self.direct_call = self.function if self.direct and not self.lifted else self
+
+    @property
+    def direct_call(self) -> Callable[..., tuple[Any, ...]]:
+        """The fastest way to call the graph: it skips this object where that has nothing to add.
+
+        It raises _capture.CheckFailed where a check in a kernel fails. Nothing has been written then, and the
+        caller runs the program eagerly.
+        """
+        function: Callable[..., tuple[Any, ...]] = self.function
+        return function if self.direct and not self.lifted else self
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         if self.lifted:
@@ -179,22 +185,6 @@ class ViewsGraph:
         return getattr(self.forward, name)
 
 
-def native_segment(segment: Segment) -> Any:
-    """What the nodes of autograd's graph see of a segment."""
-    part = segment.part
-    row = (len(part.edges) + 7) // 8
-    return _capture.Segment(
-        segment.run,
-        slots=tuple(-1 if result is None else result for result in part.slots),
-        stand_ins=tuple(segment.stand_ins),
-        saved_arguments=tuple(part.saved_inputs),
-        saved_results=tuple(part.saved_results),
-        kept_apart=tuple(map(int, segment.apart)),
-        edges=tuple(part.edges),
-        needed_by=b"".join(edges.to_bytes(row, "little") for edges in part.needed_by),
-    )
-
-
 def make_function(
     parts: Sizes, forward: CompiledGraph, segments: Sequence[Segment], views: Sequence[Replay]
 ) -> Any:
@@ -206,7 +196,7 @@ def make_function(
     return _capture.TrainingFunction(
         forward,
         nodes_in_python(parts.result_count, segments, views),
-        tuple(segment.native for segment in segments),
+        tuple(segment.form.native(segment) for segment in segments),
         arguments=parts.input_count,
         results=parts.result_count,
         views=len(views),

@@ -14,6 +14,7 @@ backward runs operator by operator.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from codegen.autograd.joint_graph import Joint
 from codegen.autograd.orders import call_by_call
 from codegen.autograd.partition import partition
 from codegen.autograd.segment_backward import SegmentBackward
+from codegen.autograd.segment_form import SegmentForm, forms_of
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.in_numbers import all_in_numbers, in_numbers
 from codegen.dynamic.open_orders import OpenOrders, SizedRecipe
@@ -96,6 +98,7 @@ class SymbolicTraining:
         self.orders = orders
         self.names = forward.symbolic.symbols
         self.forward, self.backward, self.partials = forward, backward, partials
+        self.forms = forms_of(parts.backward)
         self.fallback = fallback
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
@@ -105,10 +108,10 @@ class SymbolicTraining:
             return None
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
         recipe = SizedRecipe(self.orders, key, sizes)
-        parts = self.parts.backward
+        rows = zip(self.parts.backward, self.forms, backward, self.partials, strict=True)
         segments = [
-            SizedSegment(part, parts[i + 1 :], recipe, graph, self.partials[i], key, sizes)
-            for i, (part, graph) in enumerate(zip(parts, backward, strict=True))
+            SizedSegment(part, form, recipe, graph, partials, key, sizes)
+            for part, form, graph, partials in rows
             if graph is not None
         ]
         return TrainingGraph(
@@ -116,13 +119,32 @@ class SymbolicTraining:
         )
 
 
+class ByCalls:
+    """The backward of a part for these values of the symbols in it, operator by operator."""
+
+    def __init__(self, part: BackwardPart, sizes: Mapping[str, int]) -> None:
+        self.part, self.sizes = part, sizes
+
+    @functools.cached_property
+    def graph(self) -> fx.Graph:
+        return in_numbers(self.part.graph, self.sizes)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """After a failed check: the operator raises its own error."""
+        return call_by_call(self.graph, args)
+
+
 class SizedSegment(SegmentBackward):
-    """`sizes` are the values of the symbols in its part; `backward` is compiled for them."""
+    """`sizes` are the values of the symbols in its part; `backward` is compiled for them, and takes tangents
+    of all strides.
+
+    Where sizes never come again, each step makes some. None is part of a cycle, so that they die young.
+    """
 
     def __init__(
         self,
         part: BackwardPart,
-        later: Sequence[BackwardPart],
+        form: SegmentForm,
         recipe: SizedRecipe,
         backward: CompiledGraph,
         partials: OpenPartials,
@@ -130,22 +152,16 @@ class SizedSegment(SegmentBackward):
         sizes: Mapping[str, int],
     ) -> None:
         self.open_partials, self.key, self.sizes = partials, key, sizes
-        super().__init__(part, later, recipe, lambda graph: backward)
-        backward.fallback = self.after_failed_check
+        self.calls = backward.fallback = ByCalls(part, sizes)
+        super().__init__(part, form, recipe, lambda graph: backward)
+        self.backward = backward
 
     def new_partials(self) -> Partials:
-        return SizedPartials(lambda: self.by_calls, self.open_partials, self.key, self.sizes)
-
-    def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-        """The backward for all sizes and strides."""
-        return self.part.graph
-
-    def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
-        """The operator raises its own error."""
-        return call_by_call(self.by_calls, args)
+        calls = self.calls
+        return SizedPartials(lambda: calls.graph, self.open_partials, self.key, self.sizes)
 
     def graph_in_numbers(self) -> fx.Graph:
-        return in_numbers(self.part.graph, self.sizes)
+        return self.calls.graph
 
     def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
         return torch.Size(all_in_numbers(shape, self.sizes))

@@ -173,7 +173,7 @@ def remember(compiled: Any, key: str, store: Store) -> None:
     """The graph is in the store. What is compiled of it later is added there."""
     compiled.stored_key = key
     for number, segment in enumerate(getattr(compiled, "segments", ())):
-        segment.on_compiled = functools.partial(keep_backward, key, store, number)
+        segment.tell_compiled(functools.partial(keep_backward, key, store, number))
 
 
 def keep_backward(key: str, store: Store, number: int, segment: Any) -> None:

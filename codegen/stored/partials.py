@@ -29,13 +29,13 @@ MOST = 16  # rows of a segment that are stored
 
 
 class StoredPartials:
-    """`read` has those whose plans have been read. `fallback(have, *given)` runs operator by operator."""
+    """`graphs` has those whose plans have been read. `fallback(have, *given)` runs operator by operator."""
 
     def __init__(self, rows: list[Any], reader: Reader, fallback: Callable[..., tuple[Any, ...]]) -> None:
         self.rows = {have_of(row): (arguments_of(row, reader), row[4]) for row in rows}
         self.reader = reader
         self.fallback = fallback
-        self.read: dict[Have, StoredGraph] = {}
+        self.graphs: dict[Have, StoredGraph] = {}
 
     def run(self, have: Have, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...] | None:
         """None where there is none for such arguments."""
@@ -45,9 +45,9 @@ class StoredPartials:
         given = arguments.of(saved, tangents)
         if not all(map(_capture.is_plain, given)):
             return None
-        if have not in self.read:
-            self.read[have] = plan_of(plan, self.reader, functools.partial(self.fallback, have))
-        grads: tuple[Any, ...] = self.read[have](*given)
+        if have not in self.graphs:
+            self.graphs[have] = plan_of(plan, self.reader, functools.partial(self.fallback, have))
+        grads: tuple[Any, ...] = self.graphs[have](*given)
         return grads
 
 

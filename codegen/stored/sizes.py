@@ -20,15 +20,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import _capture
+import torch
 from torch import fx
 
+from codegen.autograd.segment_form import SegmentForm, saved_apart
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.plans import TEMPLATES
 from codegen.launch.compiled import refuse
 from codegen.stored.layouts import expression_data, number
 from codegen.stored.names import DAMAGES
 from codegen.stored.plans import plan_data, plan_of
-from codegen.stored.training import Backward, Sizes, StoredSegment, outputs_data, outputs_from
+from codegen.stored.training import Backward, Part, Sizes, StoredSegment, outputs_data, outputs_from, place_of
 from codegen.stored.values import Reader, Writer
 
 if TYPE_CHECKING:
@@ -168,8 +170,6 @@ def training_data(kept: KeptSizes, backward: list[list[Any]], writer: Writer, st
 
 
 def segment_data(part: Any, later: Any, writer: Writer) -> dict[str, Any]:
-    from codegen.autograd.segment_backward import saved_apart  # lazy: a graph from the store needs it not
-
     return {
         "slots": list(part.slots),
         "edges": list(part.edges),
@@ -251,8 +251,12 @@ class StoredTraining:
         self.outputs = outputs_from(data["outputs"], reader)
         self.writes = [(place, result) for place, result in data["writes"]]
         self.sizes = Sizes(*data["sizes"])
-        self.segments = data["segments"]
-        self.backward = [StoredTemplates(segment["templates"], reader, None) for segment in self.segments]
+        self.places = [place_of(segment) for segment in data["segments"]]
+        self.tangents = [
+            [(shape, reader.read(dtype)) for shape, dtype in segment["tangents"]]
+            for segment in data["segments"]
+        ]
+        self.backward = [StoredTemplates(segment["templates"], reader, None) for segment in data["segments"]]
 
     def graph(
         self,
@@ -263,27 +267,33 @@ class StoredTraining:
     ) -> TrainingGraph:
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
         whole = Backward(compile_again)
+        whole.parts = [part for part, _ in self.places]
+        rows = zip(self.places, self.tangents, backward, strict=True)
         segments = [
-            SizedSegment(i, self._in_numbers(data, sizes), self.reader, whole, graph)
-            for i, (data, graph) in enumerate(zip(self.segments, backward, strict=True))
+            SizedSegment(number, place, _in_numbers(tangents, sizes), whole, graph)
+            for number, (place, tangents, graph) in enumerate(rows)
         ]
-        whole.parts = [segment.part for segment in segments]
         return TrainingGraph(self.outputs, self.writes, self.sizes, forward, segments, refuse)
 
-    def _in_numbers(self, data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
-        tangents = [[[number(n, sizes) for n in shape], dtype] for shape, dtype in data["tangents"]]
-        return {**data, "tangents": tangents, "backward": None, "partials": []}
+
+def _in_numbers(tangents: list[Any], sizes: dict[str, int]) -> list[tuple[torch.Size, torch.dtype]]:
+    return [(torch.Size([number(n, sizes) for n in shape]), dtype) for shape, dtype in tangents]
 
 
 class SizedSegment(StoredSegment):
     """`backward` is filled for its sizes, and takes tangents of all strides."""
 
     def __init__(
-        self, place: int, data: dict[str, Any], reader: Reader, whole: Backward, backward: Any
+        self,
+        number: int,
+        place: tuple[Part, SegmentForm],
+        tangents: list[tuple[torch.Size, torch.dtype]],
+        whole: Backward,
+        backward: Any,
     ) -> None:
-        super().__init__(place, data, reader, whole)
-        backward.fallback = self.after_failed_check
-        self.native.backward = backward
+        super().__init__(number, place, tangents, whole)
+        backward.fallback = self.after_failed_check()
+        self.backward = backward
 
 
 class StoredTemplates:

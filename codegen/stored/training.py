@@ -24,7 +24,8 @@ import torch
 from capture_records import dataclass
 from codegen.autograd.partial_arguments import Have, set_of
 from codegen.autograd.replay import Replay
-from codegen.autograd.training import TrainingGraph, ViewsGraph, native_segment
+from codegen.autograd.segment_form import SegmentForm, form_of, give, ignore
+from codegen.autograd.training import TrainingGraph, ViewsGraph
 from codegen.launch.compiled import CompiledGraph, refuse
 from codegen.stored.names import NotStored
 from codegen.stored.partials import StoredPartials, partials_data
@@ -85,58 +86,71 @@ def part_of(part: Any) -> Part:
 class StoredSegment:
     """As `codegen.autograd.segment_backward.SegmentBackward`."""
 
-    def __init__(self, number: int, data: dict[str, Any], reader: Reader, whole: Backward) -> None:
+    def __init__(
+        self,
+        number: int,
+        place: tuple[Part, SegmentForm],
+        tangents: list[tuple[torch.Size, torch.dtype]],
+        whole: Backward,
+    ) -> None:
+        """`place`: as `place_of` reads it. `tangents`: their sizes and types."""
         self.number = number
+        self.part, self.form = place
+        self.tangents = tangents
         self.whole = whole
-        lists = data["slots"], data["edges"], data["saved_inputs"], data["saved_results"]
-        self.part = Part(*lists, [int(edges, 16) for edges in data["needed_by"]])
-        self.have_all: Have = (1 << len(self.part.needed_by)) - 1, (1 << len(self.part.slots)) - 1
-        self.apart: list[bool] = data["apart"]
-        self.tangents = [(torch.Size(shape), reader.read(dtype)) for shape, dtype in data["tangents"]]
         self.stand_ins = [
             torch.empty_strided(shape, (0,) * len(shape), dtype=dtype) if result is None else None
             for result, (shape, dtype) in zip(self.part.slots, self.tangents, strict=True)
         ]
-        #: the strides that the stored backward was compiled for, and how it is made; None: it has been made
+        #: None until it is read, or compiled again
+        self.backward: CompiledGraph | None = None
+        #: reads the stored one, which was compiled for tangents of these strides; None: there is none
+        self.read_backward: Callable[[], CompiledGraph] | None = None
         self.strides: list[tuple[int, ...]] = []
-        self.backward: Callable[[], CompiledGraph] | None = None
+        self.partials: StoredPartials | None = None
+        self.on_compiled: Callable[[Any], None] = ignore
+
+    def read(self, data: dict[str, Any], reader: Reader) -> None:
+        """Take the backwards among the data."""
         if data["backward"] is not None:
             strides, plan = data["backward"]
             self.strides = [tuple(each) for each in strides]
-            self.backward = functools.partial(plan_of, plan, reader, self.after_failed_check)
-        self.partials = StoredPartials(data["partials"], reader, self.after_failed_partial)
-        self.on_compiled: Callable[[Any], None] = lambda segment: None
-        self.native = native_segment(self)
+            self.read_backward = functools.partial(plan_of, plan, reader, self.after_failed_check())
+        if data["partials"]:
+            fallback = functools.partial(partial_by_operators, self.whole, self.number)
+            self.partials = StoredPartials(data["partials"], reader, fallback)
+
+    def tell_compiled(self, listener: Callable[[Any], None]) -> None:
+        self.on_compiled = listener
 
     def run(
-        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+        self, native: Any, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
         have = set_of(saved), set_of(tangents)
-        whole = have == self.have_all and all(map(_capture.is_plain, tangents))
-        if self.native.backward is None and self.backward is not None and whole and self.fits(tangents):
-            self.native.backward, self.backward = self.backward(), None
+        whole = have == self.form.have_all and all(map(_capture.is_plain, tangents))
+        if self.backward is None and self.read_backward is not None and whole and self.fits(tangents):
+            self.backward, self.read_backward = self.read_backward(), None
         grads: tuple[Any, ...] | None = None
         if not torch.is_grad_enabled():
-            if self.native.backward is not None and whole:
-                grads = self.native.backward(*saved, *tangents)
-            elif self.expects(tangents):
+            if self.backward is not None and whole:
+                grads = self.backward(*saved, *tangents)
+            elif self.partials is not None and self.expects(tangents):
                 grads = self.partials.run(have, saved, tangents)
-        return self.run_anew(saved, tangents, edges) if grads is None else grads
+        if grads is None:
+            grads = self.run_anew(saved, tangents, edges)
+        give(native, self.backward)
+        return grads
 
     def run_anew(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
         segment = self.whole.segments[self.number]
-        segment.on_compiled = self.take
-        if segment.native.backward is None and self.native.backward is not None:
-            segment.native.backward = self.native.backward
-        return segment.run(saved, tangents, edges)
-
-    def take(self, segment: SegmentBackward) -> None:
-        """The backward, or one for some of the gradients, has been compiled."""
-        if segment.native.backward is not None:
-            self.native.backward = segment.native.backward
-        self.on_compiled(segment)
+        segment.tell_compiled(self.on_compiled)
+        if segment.backward is None:
+            segment.backward = self.backward
+        grads = segment.run(None, saved, tangents, edges)
+        self.backward = segment.backward
+        return grads
 
     def fits(self, tangents: Sequence[torch.Tensor]) -> bool:
         """Whether the stored backward was compiled for tangents like these."""
@@ -151,16 +165,21 @@ class StoredSegment:
             for tangent, expected in zip(tangents, self.tangents, strict=True)
         )
 
-    def after_failed_check(self, *args: Any) -> tuple[Any, ...]:
-        """The operator raises its own error."""
-        return self.whole.segments[self.number].by_operators(*args)
-
-    def after_failed_partial(self, have: Have, *given: Any) -> tuple[Any, ...]:
-        return self.whole.segments[self.number].partials.by_operators(have, given)
+    def after_failed_check(self) -> Callable[..., tuple[Any, ...]]:
+        """The operator raises its own error. The function does not hold the segment."""
+        return functools.partial(by_operators, self.whole, self.number)
 
     def compiled(self) -> list[CompiledGraph]:
-        whole = [] if self.native.backward is None else [self.native.backward]
-        return [*whole, *self.partials.read.values()]
+        whole = [] if self.backward is None else [self.backward]
+        return [*whole, *({} if self.partials is None else self.partials.graphs).values()]
+
+
+def by_operators(whole: Backward, number: int, *args: Any) -> tuple[Any, ...]:
+    return whole.segments[number].by_operators(*args)
+
+
+def partial_by_operators(whole: Backward, number: int, have: Have, *given: Any) -> tuple[Any, ...]:
+    return whole.segments[number].partials.by_operators(have, given)
 
 
 # --- to data ----------------------------------------------------------------------------------------------
@@ -203,14 +222,14 @@ def view_data(view: Replay, writer: Writer) -> list[Any]:
 def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
     part = segment.part
     layouts = segment.tangent_layouts
-    backward = segment.native.backward
+    backward = segment.backward
     return {
         "slots": list(part.slots),
         "edges": list(part.edges),
         "saved_inputs": list(part.saved_inputs),
         "saved_results": list(part.saved_results),
         "needed_by": [f"{edges:x}" for edges in part.needed_by],  # long numbers
-        "apart": list(segment.apart),
+        "apart": list(map(bool, segment.form.kept_apart)),
         "tangents": [[list(shape), writer.write(dtype)] for shape, dtype in layouts],
         "backward": None if backward is None else backward_data(segment, writer, store),
         "partials": partials_data(segment.partials, [], writer, store),
@@ -220,15 +239,15 @@ def segment_data(segment: Any, writer: Writer, store: Any) -> dict[str, Any]:
 def added_data(data: dict[str, Any], segment: SegmentBackward, writer: Writer, store: Any) -> dict[str, Any]:
     """What the segment has compiled since its data were written. Raises NotStored."""
     added: dict[str, Any] = {}
-    if data["backward"] is None and type(segment.native.backward) is CompiledGraph:
+    if data["backward"] is None and type(segment.backward) is CompiledGraph:
         added["backward"] = backward_data(segment, writer, store)
     partials = partials_data(segment.partials, data["partials"], writer, store)
     return added if partials == data["partials"] else {**added, "partials": partials}
 
 
-def backward_data(segment: SegmentBackward, writer: Writer, store: Any) -> list[Any]:
+def backward_data(segment: Any, writer: Writer, store: Any) -> list[Any]:
     """[strides of the tangents, plan]. Raises NotStored."""
-    return [[list(each) for each in segment.strides], plan_data(segment.native.backward, writer, store)]
+    return [[list(each) for each in segment.strides], plan_data(segment.backward, writer, store)]
 
 
 # --- from data --------------------------------------------------------------------------------------------
@@ -238,7 +257,11 @@ def training_of(
     data: dict[str, Any], reader: Reader, compile_again: Callable[[], list[SegmentBackward]]
 ) -> TrainingGraph:
     whole = Backward(compile_again)
-    segments = [StoredSegment(i, each, reader, whole) for i, each in enumerate(data["segments"])]
+    segments = []
+    for number, each in enumerate(data["segments"]):
+        tangents = [(torch.Size(shape), reader.read(dtype)) for shape, dtype in each["tangents"]]
+        segments.append(StoredSegment(number, place_of(each), tangents, whole))
+        segments[-1].read(each, reader)
     whole.parts = [segment.part for segment in segments]
     return TrainingGraph(
         outputs_from(data["outputs"], reader),
@@ -249,6 +272,12 @@ def training_of(
         refuse,
         views=[view_of(each, reader) for each in data["views"]],
     )
+
+
+def place_of(data: dict[str, Any]) -> tuple[Part, SegmentForm]:
+    lists = data["slots"], data["edges"], data["saved_inputs"], data["saved_results"]
+    part = Part(*lists, [int(edges, 16) for edges in data["needed_by"]])
+    return part, form_of(part, data["apart"])
 
 
 def views_of(data: dict[str, Any], reader: Reader) -> ViewsGraph:

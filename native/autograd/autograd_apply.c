@@ -221,12 +221,12 @@ PyObject *edge_to(PyObject *tensor)
 }
 
 /* Trace and profile functions of the thread do not see it: the first run compiles the backward. */
-static PyObject *call_run_backward(PyObject *run_backward, PyObject *saved, PyObject *tangents,
-                                   PyObject *edges)
+static PyObject *call_run_backward(Segment *segment, PyObject *saved, PyObject *tangents, PyObject *edges)
 {
     PyThreadState *tstate = PyThreadState_Get();
     PyThreadState_EnterTracing(tstate);
-    PyObject *grads = PyObject_CallFunctionObjArgs(run_backward, saved, tangents, edges, NULL);
+    PyObject *grads = PyObject_CallFunctionObjArgs(segment->run_backward, (PyObject *)segment, saved,
+                                                   tangents, edges, NULL);
     PyThreadState_LeaveTracing(tstate);
     return grads;
 }
@@ -240,7 +240,7 @@ static int run_in_python(Node *node, const Objects *arguments, Objects *out)
     PyObject *saved = tuple_of(arguments->items, nsaved),
              *tangents = tuple_of(arguments->items + nsaved, segment->nslots);
     PyObject *edges = saved == NULL || tangents == NULL ? NULL : tensors_at_edges(node);
-    PyObject *grads = edges == NULL ? NULL : call_run_backward(segment->run_backward, saved, tangents, edges);
+    PyObject *grads = edges == NULL ? NULL : call_run_backward(segment, saved, tangents, edges);
     Py_XDECREF(saved);
     Py_XDECREF(tangents);
     Py_XDECREF(edges);

@@ -375,4 +375,4 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises((TypeError, ValueError)):
             function(*segments, results=results)
     with pytest.raises(TypeError):
-        graph.segments[0].native.backward = print
+        segment_of(print).backward = print

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from capture.backends.sized_graph import SizedGraph
 from capture.report.config import config
 from codegen.dynamic.symbolic_graph import SymbolicGraph
 from codegen.launch import kernel_versions
+from codegen.launch.compiled import CompiledGraph
 from codegen.stored import sizes as stored_sizes
 from codegen.stored.compile_graph import compile_graph, compile_sizes, restore
 from codegen.stored.layouts import number
@@ -201,6 +203,29 @@ def test_rare_gradients(tmp_path: Path) -> None:
                 [grad] = torch.autograd.grad(each(x)[0].sum(), [W], create_graph=True)
                 second += torch.autograd.grad(grad.pow(2).sum(), [W])
             torch.testing.assert_close(*second, rtol=1e-3, atol=1e-3)
+
+
+def test_plans_for_sizes_that_never_come_again_go_at_once(tmp_path: Path) -> None:
+    """They are part of no cycle, which a collection would have to find: a full one takes 0.2 s."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x @ W).tanh().exp().sum()
+
+    for _ in range(2):
+        fast = as_in_a_process(function, tmp_path, [])
+        for n in range(5, 45):
+            fast(torch.randn(n, 24) * 0.1).backward()
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            for n in range(45, 145):
+                fast(torch.randn(n, 24) * 0.1).backward()
+            gc.collect()
+            found = [item for item in gc.garbage if isinstance(item, CompiledGraph)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+        assert not found
 
 
 def test_autocast(tmp_path: Path) -> None:
