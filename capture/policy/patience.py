@@ -216,7 +216,8 @@ def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:
 
     Where entries stay on disk, a second run of the program counts.
     """
-    done = foresight.share_done(sys._getframe().f_back)
+    with collection.settled():  # it notes of the code objects around the frame which loops they have
+        done = foresight.share_done(sys._getframe().f_back)
     return None if done is None else (done, gains.expected(), learned is not None and learned.is_kept())
 
 
