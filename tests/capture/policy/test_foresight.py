@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import itertools
 import sys
 import tarfile
@@ -547,3 +548,14 @@ def test_the_length_of_a_loop_decides(turns, least_ns, captured, monkeypatch):
                 found.append(any(entry.graph or entry.code for entry in _capture.entries(f.__code__)))
 
     assert alone(run)[-1] is captured
+
+
+def test_a_look_at_the_loops_around_a_frame_brings_no_collection_nearer():
+    """What is noted of their code stays. A full collection, in the first step of a program, takes 0.1 s."""
+    lines = [f" for i{number} in range(2): outlook()" for number in range(60)]
+    space = {"outlook": patience.outlook}
+    exec("\n".join(["def loops():", *lines]), space)
+    gc.collect()
+    before = gc.get_stats()[0]["collections"]
+    space["loops"]()
+    assert gc.get_stats()[0]["collections"] == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import inspect
 import itertools
@@ -269,17 +268,6 @@ def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
     assert gains.expected() == pytest.approx((gains.TRIALS * (gains.GAIN + 0.8)) / (2 * gains.TRIALS + 100))
     capture.reset()
     assert gains.expected() == gains.GAIN
-
-
-def test_a_look_at_the_loops_around_a_frame_brings_no_collection_nearer():
-    """What is noted of their code stays. A full collection, in the first step of a program, takes 0.1 s."""
-    lines = [f" for i{number} in range(2): outlook()" for number in range(60)]
-    space = {"outlook": patience.outlook}
-    exec("\n".join(["def loops():", *lines]), space)
-    gc.collect()
-    before = gc.get_stats()[0]["collections"]
-    space["loops"]()
-    assert gc.get_stats()[0]["collections"] == before
 
 
 @pytest.mark.parametrize("kept", [False, True])
