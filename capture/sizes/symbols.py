@@ -111,7 +111,8 @@ class Symbols:
             for dim, bounds in wanted.items()
             if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim])
         )
-        open_strides = openable_strides(value, self.policy.changed_strides(value, source, of_module))
+        changed = self.policy.changed_strides(value, source, of_module)
+        open_strides = openable_strides(value, changed, wanted)
         if not dims and not open_strides:
             return None, [], ()
         sizes: list[Any] = list(value.shape)

@@ -178,24 +178,35 @@ def free_strides(
     """The dims whose stride a `TensorGuard` leaves free, each with the dim inside of it. The stride of a dim
     is the size of the dim inside times the stride of that dim.
 
-    None stands where there is no such dim, as in a slice of a larger tensor. The stride is fixed then, or
-    one of the open ones.
+    None stands where there is no such dim, as in a slice of a larger tensor, and for the open ones. Else the
+    stride is fixed.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
     properties = TensorProperties.of(tensor, tuple(dynamic_dims), open_strides=open_strides)
     free = [dim for dim, stride in enumerate(properties.strides or ()) if stride is None]
-    return {dim: _dim_inside(sizes, strides, dim) for dim in free}
+    return {dim: None if dim in open_strides else _dim_inside(sizes, strides, dim) for dim in free}
 
 
-def openable_strides(tensor: torch.Tensor, dims: Iterable[int]) -> tuple[int, ...]:
-    """Those of these dims whose stride can be open: it is no product of the dims inside, as in a part of a
-    larger tensor, and the parts of the tensor along the dim do not overlap.
+def openable_strides(
+    tensor: torch.Tensor, dims: Collection[int], dynamic_dims: Collection[int]
+) -> tuple[int, ...]:
+    """Those of these dims, whose strides change, that can be open: no dim inside explains the stride, as in a
+    part of a larger tensor, and the parts of the tensor along the dim do not overlap.
+
+    The stride of a dim of size 1 may be a product by chance. It is none if it changes and the dim inside does
+    not.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
+    changing = {*dims, *dynamic_dims}
+
+    def is_explained(dim: int) -> bool:
+        inside = _explanations(sizes, strides, dim)
+        return bool(inside if sizes[dim] != 1 else changing.intersection(inside))
+
     return tuple(
         dim
         for dim in dims
-        if _dim_inside(sizes, strides, dim) is None
+        if not is_explained(dim)
         and strides[dim] >= max(2, 1 + sum((sizes[d] - 1) * strides[d] for d in dims_inside(strides, dim)))
     )
 
@@ -207,12 +218,17 @@ def dims_inside(strides: tuple[int, ...], dim: int) -> list[int]:
 
 
 def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
-    """The dim inside, one of a smaller stride where possible. Dims of size 1 have equal strides: the later
-    dim is inside, so that there is no circle.
+    """The dim inside, one of a smaller stride where possible."""
+    inside = _explanations(sizes, strides, dim)
+    return next((d for d in inside if strides[d] < strides[dim]), inside[0] if inside else None)
+
+
+def _explanations(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> list[int]:
+    """The dims inside whose size times stride is the stride of this dim. Dims of size 1 have equal strides:
+    the later dim is inside, so that there is no circle.
     """
-    inside = [d for d, size in enumerate(sizes) if d != dim and strides[dim] == size * strides[d]]
-    smaller = [d for d in inside if strides[d] < strides[dim]]
-    return next((d for d in smaller or inside if d in smaller or d > dim), None)
+    inside = dims_inside(strides, dim)
+    return [d for d, size in enumerate(sizes) if d in inside and strides[dim] == size * strides[d]]
 
 
 def _fits(pattern: tuple[int | None, ...], values: tuple[int, ...] | None) -> bool:

@@ -131,3 +131,27 @@ def test_static_sizes_keep_their_strides():
     for n in (5, 6, 7):
         fast(torch.arange(4.0 * n).view(4, n)[:, :2])
     assert sum(counters["recompiles"].values()) == 2
+
+
+@pytest.mark.parametrize("function", [function for function, _ in PROGRAMS])
+@pytest.mark.parametrize("sizes", [(1, 6), (2, 1, 6), (1, 1, 6), (1, 6, 1), (3, 2, 1, 6)])
+def test_stride_of_one_that_is_a_product_by_chance(function, sizes):
+    """The first call that shows the change may be the contiguous one."""
+
+    def parts(n):
+        """The last of n at the dim behind the one of size 1."""
+        place = sizes.index(1) + 1
+        base = torch.arange(1.0 * n * torch.Size(sizes).numel()).view(*sizes[:place], n, *sizes[place:])
+        return base.select(place, n - 1)
+
+    try:
+        function(parts(3))
+    except (RuntimeError, IndexError):
+        pytest.skip("not for these sizes")
+    fast = capture.compile(function)
+    for n in (3, 1, 4, 1, 5):
+        ours, theirs = parts(n), parts(n)
+        assert layout(fast(ours)) == layout(function(theirs))
+        assert layout(ours) == layout(theirs)
+    is_outermost = sizes[0] == 1  # a stride that is a product outside of it stays one
+    assert sum(counters["recompiles"].values()) == (1 if is_outermost else 3)
