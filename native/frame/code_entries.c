@@ -279,8 +279,8 @@ static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t n
     state->count++;
     state->added++;
     entry->trial = (Trial){.python = state->cold.whole};
-    state->cold = (ColdRuns){.kind = state->cold.kind}; /* for the next capture */
-    forget_usual(state);                                /* the new entry may fit */
+    state->cold = cold_runs_from_now(&state->cold);
+    forget_usual(state); /* the new entry may fit */
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
     Py_RETURN_NONE;
 }
@@ -398,7 +398,7 @@ static PyObject *count_anew(PyObject *module, PyObject *object)
     PyCodeObject *code = as_code(object, "count_anew");
     CodeState *state = code == NULL ? NULL : code_state(code);
     if (state != NULL) {
-        state->cold = (ColdRuns){.kind = state->cold.kind};
+        state->cold = cold_runs_from_now(&state->cold);
         state->earlier_ns = state->most_ns = 0;
     }
     return code == NULL ? NULL : Py_NewRef(Py_None);

@@ -41,7 +41,7 @@ static inline int is_looked_up(enum CodeKind kind)
     return kind == KIND_STORED || kind == KIND_DOUBTED;
 }
 
-/* The most frames of a code object that a Patience glances at before its capture. */
+/* The most frames of a code object that a Patience glances at in the last half of its wait. */
 enum { MOST_GLANCES = 8 };
 
 /* The frames of a code object that Python ran while no entry fitted. */
@@ -59,6 +59,12 @@ typedef struct {
     Pace pace;              /* of the runs, in the loops around them */
     uint64_t glanced[MOST_GLANCES]; /* digests of what `glances` frames showed; 0: nobody can tell */
 } ColdRuns;
+
+/* What counts for the next capture. */
+static inline ColdRuns cold_runs_from_now(const ColdRuns *cold)
+{
+    return (ColdRuns){.kind = cold->kind, .pace = pace_from_now(&cold->pace)};
+}
 
 /* Looks for an entry of an earlier process that have found none (look_ups.c). */
 enum { MOST_LOOK_STATES = 4 };

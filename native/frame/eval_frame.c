@@ -347,17 +347,26 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     return value;
 }
 
-/* Python runs a frame that fits the entry: the entry is compared with that. */
+/* Python runs a frame that fits the entry: the entry is compared with that. It comes no more often than that,
+ * so nothing counts as cold, neither the frame nor what it calls. */
 static PyObject *run_compared(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
                               CodeState *state, Entry *entry)
 {
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` and `entry` */
     PyObject *callback = Py_NewRef(hook->callback);
     Py_INCREF(entry);
-    const long long captures = hook->capture_ns, started = worked_ns();
-    PyObject *value = cold_frame_run(tstate, frame, hook, state);
-    const long long elapsed = worked_ns() - started - (hook->capture_ns - captures);
-    if (value != NULL && patience_try_python(callback, hook, state, entry, elapsed) < 0) {
+    const enum Blocking outside = hook->blocking;
+    TurnRun *around = turns_hide(hook);
+    hook->blocking = BLOCKS_LOOPS_TOO;
+    const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
+    const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
+    PyObject *value = eval_default(tstate, frame, 0);
+    const long long elapsed = worked_ns() - started, own = elapsed - (hook->capture_ns - captures);
+    hook->away_ns = away + elapsed;
+    hook->away_nodes = autograd_nodes() - nodes;
+    hook->blocking = outside;
+    turns_show(hook, around);
+    if (value != NULL && patience_try_python(callback, hook, state, entry, own) < 0) {
         Py_CLEAR(value);
     }
     Py_DECREF(entry);

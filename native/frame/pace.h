@@ -6,10 +6,14 @@
 #include "capture_native.h"
 
 typedef struct {
+    double begun;    /* the share of the loops that was over when the runs began to count */
     Py_ssize_t runs; /* of the code at the last look; 0: there was none */
     double done;     /* of the loops then */
     double whole;    /* runs in all turns of the loops, at most; 0: not known */
 } Pace;
+
+/* The pace of runs that count from now on, as far as the last look tells when that is. */
+Pace pace_from_now(const Pace *pace);
 
 /* Looks at the loops after so many runs, when the share `done` of their turns is over (above 0, up to 1).
  * Returns how many runs are still to come in them, at least. */

@@ -25,7 +25,7 @@
  * A graph that gives gradients is fast in the backward, too. So where the program computes gradients, the
  * time of a frame whose result requires one counts with that of the backward behind it.
  *
- * In the last half of the wait, and before the first forecast, `glance(frame)` sees some frames: what differs
+ * In the last half of the wait, and ahead of each forecast, `glance(frame)` sees some frames: what differs
  * between them and the captured one is no constant. Of those that look alike (digest.c) it sees one.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
@@ -119,7 +119,7 @@ void patience_paid(CodeState *state, long long expected, long long paid)
         entry->cost_ns = entry->hits == 0 && entry->cost_ns == 0 ? paid : entry->cost_ns;
     }
     state->earlier_ns = state->most_ns = 0;
-    state->cold = (ColdRuns){.kind = state->cold.kind}; /* where there is no entry: it waits once more */
+    state->cold = cold_runs_from_now(&state->cold); /* where there is no entry: it waits once more */
 }
 
 /* The trial of an entry compares with a run that pays for nothing lazy. */
@@ -357,16 +357,28 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     return more < 0 ? -1 : more ? looks_hot(patience, hook, state) : hot;
 }
 
-/* Whether it shows what no glance has seen yet. */
+/* Whether it shows what the last glances have not seen. */
 static int shows_news(ColdRuns *cold, uint64_t digest)
 {
+    const int known = Py_MIN(cold->glances, MOST_GLANCES);
     int i = 0;
-    while (i < cold->glances && cold->glanced[i] != digest) {
+    while (i < known && cold->glanced[i] != digest) {
         i++;
     }
-    const int is_new = digest == 0 || i == cold->glances;
-    cold->glanced[cold->glances++] = digest;
+    const int is_new = digest == 0 || i == known;
+    cold->glanced[cold->glances++ % MOST_GLANCES] = digest;
     return is_new;
+}
+
+/* The next frame may be captured because of a forecast. Up to the first one all frames are near. */
+static int forecast_is_near(const Patience *patience, const CodeState *state)
+{
+    const Py_ssize_t runs = state->cold.runs;
+    if (runs == 0) { /* the first frame that fits no entry of captured code: it has taken nothing yet */
+        return 1;
+    }
+    const int is_ahead = runs < first_forecast(state) || (runs & (runs + 1)) == 0;
+    return is_ahead && is_worth_a_forecast(patience, state);
 }
 
 PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *frame)
@@ -376,13 +388,11 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
     const int may_be_captured = cold->kind == KIND_STRAIGHT || cold->kind == KIND_LOOP
                                 || cold->kind == KIND_FORWARD || cold->kind == KIND_BRIEF;
     const int is_first = cold->runs == 0 && !code_state_is_warm(state);
-    if (patience->glance == NULL || !may_be_captured || is_first || cold->glances == MOST_GLANCES) {
+    if (patience->glance == NULL || !may_be_captured || is_first) {
         return NULL;
     }
-    /* the first frame that fits no entry of captured code has taken nothing yet, but others will follow */
-    const int forecast_is_near =
-        cold->runs == 0 || (cold->runs < first_forecast(state) && is_worth_a_forecast(patience, state));
-    if (!forecast_is_near && !price_is_reached(&patience->rates, state, 2 * cold->ns)) {
+    const int in_last_half = price_is_reached(&patience->rates, state, 2 * cold->ns);
+    if (!(in_last_half && cold->glances < MOST_GLANCES) && !forecast_is_near(patience, state)) {
         return NULL;
     }
     const FrameState arguments = frame_state(frame);

@@ -748,7 +748,7 @@ class Judge:
         return self.verdict
 
 
-def on_trial(hook, judge, callee=lambda: 1):
+def on_trial(hook, judge, callee=lambda: 1, **kinds):
     """A function whose entry has had its trial. It calls `callee`."""
 
     def f():
@@ -760,7 +760,7 @@ def on_trial(hook, judge, callee=lambda: 1):
         return callee()
 
     _capture.clear_entries(f.__code__)  # of the test before
-    asked = Capturing(hook, "f", slow)
+    asked = Capturing(hook, "f", slow, **kinds)
     run(hook, asked, f, least_ns=10**12)
     run(hook, asked, f, least_ns=10**12)
     for _ in range(TRIAL + 1):
@@ -805,13 +805,16 @@ def test_nothing_is_asked_about_below_a_frame_that_is_left_whole(hook):
     assert asked.names == []
 
 
+class Doubting(Judge):
+    """Its verdict waits for frames that fit the entry."""
+
+    def __call__(self, code, entry, python, own, fits):
+        self.fits = fits
+        return super().__call__(code, entry, python, own, fits) if fits else True
+
+
 @pytest.mark.parametrize("verdict", [None, LEFT])
 def test_an_entry_that_seems_slower_is_compared_with_frames_that_fit_it(hook, verdict):
-    class Doubting(Judge):
-        def __call__(self, code, entry, python, own, fits):
-            self.fits = fits
-            return super().__call__(code, entry, python, own, fits) if fits else True
-
     judge = Doubting(verdict)
     f = on_trial(hook, judge)
     (entry,) = _capture.entries(f.__code__)
@@ -826,6 +829,22 @@ def test_an_entry_that_seems_slower_is_compared_with_frames_that_fit_it(hook, ve
     assert _capture.entries(f.__code__) == ([entry] if verdict is None else [])
     run(hook, Asked(), f, judge=judge)
     assert len(judge.cases) == 1 and entry.hits == hits + (verdict is None)
+
+
+def test_nothing_below_a_frame_that_is_compared_gets_hot(hook):
+    """The entry has it already. Frames like that come no more."""
+
+    def callee():
+        work(0.001)
+
+    judge = Doubting(None)
+    f = on_trial(hook, judge, callee, f=LOOP)
+    runs = [_capture.cold_runs(code.__code__)[1] for code in (f, callee)]
+    asked = Asked()
+    for _ in range(4):
+        run(hook, asked, f, judge=judge)
+    assert judge.cases and asked.names == []
+    assert runs == [_capture.cold_runs(code.__code__)[1] for code in (f, callee)]
 
 
 def test_an_entry_with_nothing_to_compare_is_not_judged(hook):
@@ -1325,6 +1344,24 @@ def test_a_loop_that_runs_again_counts_with_what_is_left_of_it(hook, turns, pays
     assert bool(asked.names) is pays
 
 
+def test_runs_that_count_anew_are_those_of_the_turns_since_then(hook):
+    """Each of the turns has one, so some 500 are to come: not as many as the half that is over had."""
+
+    def f():
+        work(0.001)
+
+    asked, turns = Asked(), itertools.count(500)
+    _capture.clear_entries(f.__code__)
+    for gain in (0.0, 1.0):
+        for _ in range(5):
+            done = next(turns) / 1000
+            run(hook, asked, f, least_ns=10**8, foresee=lambda: (done, gain, False))  # noqa: B023
+        if gain == 0.0:
+            assert asked.names == []
+            _capture.count_anew(f.__code__)
+    assert asked.names == ["f"]
+
+
 def test_hot_code_does_not_wait_where_the_loops_run_again(hook):
     def f():
         work(0.001)
@@ -1364,22 +1401,15 @@ def test_no_forecast_where_the_time_is_nothing(hook):
     assert asked.names == []
 
 
-def test_frames_before_the_first_forecast_are_looked_at(hook):
+def test_frames_ahead_of_forecasts_are_looked_at(hook):
     def f(x):
-        work(0.001)
+        work(0.0001)
 
     asked, seen = Asked(), []
-    for number in range(4):
-        run(
-            hook,
-            asked,
-            f,
-            number,
-            least_ns=10**9,
-            foresee=lambda: will_save(0.0),
-            glance=lambda frame: seen.append(frame.locals[0]),
-        )
-    assert seen == [1, 2, 3]
+    settings = {"least_ns": 10**8, "foresee": lambda: will_save(0.0)}
+    for number in range(300):
+        run(hook, asked, f, number, glance=lambda frame: seen.append(frame.locals[0]), **settings)
+    assert seen == [1, 2, 3, 7, 15, 31, 63, 127, 255]
 
 
 def test_the_first_frame_that_an_entry_does_not_fit_is_looked_at(hook):
