@@ -20,6 +20,7 @@ import hashlib
 import logging
 import sys
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -40,6 +41,7 @@ LEAST = (8, 32)  # rows and columns (codegen.llvm.dense.open_product.LEAST)
 NUMBERS = 9  # arguments behind the pointers (`codegen.llvm.dense.open_product.FORM.arguments()`)
 
 #: (rows, columns, inner, left transposed, right transposed, bias): edges, and one to three blocks of inner
+#: (with few columns, native code computes the transpose)
 COMPARED = (
     (33, 70, 100, False, False, False),
     (8, 32, 191, False, True, True),
@@ -48,6 +50,8 @@ COMPARED = (
     (9, 41, 21, False, False, True),
     (11, 340, 36, True, True, False),
     (61, 33, 2, True, False, True),
+    (40, 12, 300, False, True, False),
+    (70, 29, 100, True, False, True),
 )
 TIMED = ((32, 64, 64, False, False, False), (64, 96, 200, False, True, False))
 TURNS = 5
@@ -228,7 +232,8 @@ def _own(product: int, workspace: int) -> Product:
     def call(output: Matrix, left: Matrix, right: Matrix, bias: Matrix | None) -> None:
         nonlocal memory
         sizes = (output.rows, output.columns, left.columns, output.columns)
-        given = (*sizes, *left.strides, *right.strides, 0)
+        bias_row = 0 if bias is None or bias.rows == 1 else bias.columns
+        given = (*sizes, *left.strides, *right.strides, bias_row)
         size = needed(*given) + 64
         if len(memory) < size:
             memory = ctypes.create_string_buffer(size)
@@ -288,9 +293,29 @@ def _output(case: Case) -> Matrix:
 def _equal(case: Case, own: Product, blas: Product) -> bool:
     factors = _matrices(case)
     found, expected = _output(case), _output(case)
-    own(found, *factors)
+    if case[1] < LEAST[1]:
+        _as_transpose(found, *factors, own)
+    else:
+        own(found, *factors)
     blas(expected, *factors)
     return bytes(found.memory) == bytes(expected.memory)
+
+
+def _as_transpose(output: Matrix, left: Matrix, right: Matrix, bias: Matrix | None, own: Product) -> None:
+    """As native/graph/own_product.c computes an output with few columns."""
+    rows, columns = output.rows, output.columns
+    found = Matrix(ctypes.create_string_buffer(4 * rows * columns), columns, rows)
+    first, second = (Matrix(each.memory, each.columns, each.rows, not each.turned) for each in (right, left))
+    addend = None if bias is None else Matrix(_turned(bytes(bias.memory) * rows, columns), columns, rows)
+    own(found, first, second, addend)
+    ctypes.memmove(output.address, _turned(bytes(found.memory), rows), 4 * rows * columns)
+
+
+def _turned(numbers: bytes, columns: int) -> Any:
+    """The transpose of a row-major matrix."""
+    elements = array("f", numbers)
+    turned = b"".join(elements[column::columns].tobytes() for column in range(columns))
+    return ctypes.create_string_buffer(turned, len(turned))
 
 
 def _faster(case: Case, own: Product, blas: Product) -> bool:

@@ -6,6 +6,9 @@
  * The function is compiled when it would have saved a part of what that costs. Until then BLAS computes the
  * products and a clock runs: what they take, less what the function would, is added up.
  *
+ * An output with fewer columns than its tile has is computed as its transpose, and turned: its elements are
+ * the same sums, in the same order.
+ *
  * The workspace of a thread grows with the largest product, and goes with the thread.
  */
 #include "graph/own_product.h"
@@ -42,9 +45,53 @@ static _Thread_local size_t workspace_size;
     (p)->rows, (p)->columns, (p)->inner, (p)->output_row, (p)->left_row, (p)->left_column, (p)->right_row,   \
         (p)->right_column, (p)->bias_row
 
+/* Columns from which on the transpose has the bits of BLAS (with fewer ones BLAS has sums of its own, and
+ * narrow_product.c is fast), and inner elements that pay for turning. */
+enum { LEAST_TURNED = 12, LEAST_INNER_TURNED = 16 };
+
+static bool is_turned(const OwnProduct *product)
+{
+    return product->columns < least_columns && product->columns >= LEAST_TURNED
+           && product->columns >= least_rows && product->rows >= least_columns
+           && product->inner >= LEAST_INNER_TURNED;
+}
+
 static bool is_large_enough(const OwnProduct *product)
 {
     return product->rows >= least_rows && product->columns >= least_columns;
+}
+
+static bool is_taken(const OwnProduct *product)
+{
+    return is_large_enough(product) || is_turned(product);
+}
+
+/* Its output, and its bias, have no gaps. */
+static OwnProduct transpose_of(const OwnProduct *product)
+{
+    return (OwnProduct){.rows = product->columns,
+                        .columns = product->rows,
+                        .inner = product->inner,
+                        .output_row = product->rows,
+                        .left_row = product->right_column,
+                        .left_column = product->right_row,
+                        .right_row = product->left_column,
+                        .right_column = product->left_row,
+                        .bias_row = product->rows};
+}
+
+/* Bytes of the output or the bias of the transpose, up to where the next part of a workspace may begin. */
+static size_t turned_bytes(const OwnProduct *product)
+{
+    const size_t size = (size_t)(product->rows * product->columns) * sizeof(float);
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+static size_t needed_bytes(const OwnProduct *product)
+{
+    const OwnProduct transposed = transpose_of(product);
+    return is_turned(product) ? (size_t)needed_workspace(NUMBERS(&transposed)) + 2 * turned_bytes(product)
+                              : (size_t)needed_workspace(NUMBERS(product));
 }
 
 static int64_t read_clock(void)
@@ -56,7 +103,7 @@ static int64_t read_clock(void)
 
 int64_t own_product_watch(const OwnProduct *product)
 {
-    return compile_it != NULL && is_large_enough(product) ? read_clock() : 0;
+    return compile_it != NULL && is_taken(product) ? read_clock() : 0;
 }
 
 /* Several threads may do so, each for its share of the products. */
@@ -72,10 +119,10 @@ void own_product_watched(const OwnProduct *product, int64_t count, int64_t begin
 
 bool own_product_ready(const OwnProduct *product)
 {
-    if (run_product == NULL || !is_large_enough(product)) {
+    if (run_product == NULL || !is_taken(product)) {
         return false;
     }
-    size_t needed = (size_t)needed_workspace(NUMBERS(product));
+    size_t needed = needed_bytes(product);
     if (needed <= workspace_size) {
         return true;
     }
@@ -90,9 +137,37 @@ bool own_product_ready(const OwnProduct *product)
     return true;
 }
 
+/* to[j][i] = from[i][j] */
+static void turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+                 int64_t to_row)
+{
+    for (int64_t j = 0; j < columns; j++) {
+        for (int64_t i = 0; i < rows; i++) {
+            to[j * to_row + i] = from[i * from_row + j];
+        }
+    }
+}
+
+static void run_turned(const OwnProduct *product, float *output, const float *left, const float *right,
+                       const float *bias)
+{
+    const OwnProduct transposed = transpose_of(product);
+    char *const turned = workspace, *const turned_bias = turned + turned_bytes(product);
+    if (bias != NULL) {
+        turn(bias, product->bias_row, product->rows, product->columns, (float *)turned_bias, product->rows);
+    }
+    run_product((float *)turned, right, left, bias == NULL ? NULL : (float *)turned_bias,
+                turned_bias + turned_bytes(product), NUMBERS(&transposed));
+    turn((float *)turned, product->rows, product->columns, product->rows, output, product->output_row);
+}
+
 void own_product_run(const OwnProduct *product, float *output, const float *left, const float *right,
                      const float *bias)
 {
+    if (is_turned(product)) {
+        run_turned(product, output, left, right, bias);
+        return;
+    }
     run_product(output, left, right, bias, workspace, NUMBERS(product));
 }
 
