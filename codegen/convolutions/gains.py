@@ -30,8 +30,10 @@ OF_WEIGHTS = 0.5  # the same for weights
 CALL, PIXEL = 6000.0, 0.15  # gain of a call, and of an element of its images
 #: channels that a kernel of one pixel takes at once: with others it is slow, or even writes outside
 BLOCK = 16
-#: a convolution of our own starts so much earlier, and takes longer for each multiplication; the most it has
-START, MULTIPLICATION, MOST = 40000.0, 0.002, 1e8
+#: a convolution of our own starts so much earlier, and takes longer for each multiplication
+START, MULTIPLICATION = 40000.0, 0.002
+#: the most multiplications that it has, unless it has few weights and elements of an image: caches hold these
+MOST, FEW_WEIGHTS, FEW_ELEMENTS = 1e8, 150_000, 400_000
 FEW = 4  # channels of a group
 
 
@@ -140,7 +142,17 @@ def is_ours(node: fx.Node, call: Call) -> bool:
 
 def _suits_us(node: fx.Node, call: Call) -> bool:
     full = call.groups == 1 or fills_vectors(node, call)
-    return full and call.parts > 0 and multiplications(call) <= MOST
+    return full and call.parts > 0 and (multiplications(call) <= MOST or _stays_in_caches(call))
+
+
+def _stays_in_caches(call: Call) -> bool:
+    weights = _elements(call.weight.meta["val"].shape)
+    images = (call.image.meta["val"], call.result)
+    return weights <= FEW_WEIGHTS and all(_elements(image.shape[1:]) <= FEW_ELEMENTS for image in images)
+
+
+def _elements(sizes: Any) -> int:
+    return prod(map(hint_of, sizes))
 
 
 def is_ours_for_all_sizes(node: fx.Node, call: Call) -> bool:

@@ -36,6 +36,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def by_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No convolution is so small that our own code computes it."""
     monkeypatch.setattr(gains, "MOST", -1.0)
+    monkeypatch.setattr(gains, "FEW_WEIGHTS", -1)
 
 
 @pytest.fixture

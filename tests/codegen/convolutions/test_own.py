@@ -66,6 +66,7 @@ def compare(net: nn.Module, x: torch.Tensor) -> None:
         (nn.Conv2d(8, 24, 3, groups=2), (2, 8, 9, 9)),
         (nn.Sequential(nn.Conv2d(4, 8, 1), nn.ConvTranspose2d(8, 8, 3, 2, groups=2)), (2, 4, 6, 6)),
         (nn.Conv2d(4, 4, 3, padding="same", padding_mode="circular"), (1, 4, 8, 8)),
+        (nn.Conv2d(64, 64, 3), (1, 64, 55, 55)),  # large, with few weights
     ],
     ids=str,
 )
@@ -82,7 +83,7 @@ def test_as_in_eager(replaced: list[Any], net: nn.Module, shape: tuple[int, ...]
         (nn.Conv2d(4, 4, 3), torch.randn(2, 4, 8, 8).to(memory_format=torch.channels_last)),
         (nn.Conv3d(4, 4, 3), torch.randn(2, 4, 8, 8, 8)),
         (nn.Conv2d(4, 4, 3), torch.randn(0, 4, 8, 8)),
-        (nn.Conv2d(64, 64, 3), torch.randn(2, 64, 64, 64)),  # large
+        (nn.Conv2d(256, 128, 3, padding=1), torch.randn(2, 256, 16, 16)),  # large, with many weights
     ],
     ids=["one channel a group", "float64", "channels-last", "volumes", "empty", "large"],
 )
