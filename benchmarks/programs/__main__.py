@@ -40,6 +40,7 @@ from benchmarks.measure import console, geometric_mean, pretty
 from benchmarks.programs.all_programs import PROGRAMS
 from benchmarks.programs.turns import Failed, in_turns
 
+LONG_STEP = 0.02  # seconds
 SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twice the noise on
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
 DRIFT = TOLERANCE / 20  # two eager runs that differ by more have parted
@@ -232,11 +233,14 @@ def summary(results: list[tuple[Result, Result]]) -> str:
     idle = [pair[0].name for pair in results if not any(one.captured.found["graphs"] for one in pair)]
     cold, warm = zip(*[pair for pair in results if pair[0].name not in idle] or results)
     wrong = [pair[0].name for pair in results if any(one.differs for one in pair)]
+    long = [result.break_even for result in cold if result.eager.settled >= LONG_STEP]
     return (
         f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
         f"no graph, so nothing to pay back (not in the next two lines): {listed(idle)}\n"
         f"break-even in steps: {spread([result.break_even for result in cold], '.0f')} cold, "
         f"{spread([result.break_even for result in warm], '.0f')} in a second process\n"
+        f"the same cold where eager's step takes {LONG_STEP * 1000:.0f} ms or more: "
+        f"{spread(long, '.0f') if long else 'no such program'}\n"
         f"warm-up in seconds: {spread([result.warm_up for result in cold], '.2f')} cold, "
         f"{spread([result.warm_up for result in warm], '.2f')} in a second process\n"
         f"no recompile after the fifth step: {sum(pair[0].late_recompiles == 0 for pair in results)} "
