@@ -128,8 +128,9 @@ class StoredSegment:
     ) -> tuple[Any, ...]:
         have = set_of(saved), set_of(tangents)
         whole = have == self.form.have_all and all(map(_capture.is_plain, tangents))
-        if self.backward is None and self.read_backward is not None and whole and self.fits(tangents):
-            self.backward, self.read_backward = self.read_backward(), None
+        read = self.read_backward  # another thread may be here, too
+        if self.backward is None and read is not None and whole and self.fits(tangents):
+            self.backward, self.read_backward = read(), None
         grads: tuple[Any, ...] | None = None
         if not torch.is_grad_enabled():
             if self.backward is not None and whole:
