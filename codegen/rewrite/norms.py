@@ -88,6 +88,9 @@ def log_softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, inp
 
 # --- layers -----------------------------------------------------------------------------------------------
 
+#: what eager adds where there is no bias: -0.0 becomes 0.0
+NO_BIAS = 0.0
+
 
 @rewriting(aten.native_layer_norm.default)
 def native_layer_norm(
@@ -108,8 +111,7 @@ def native_layer_norm(
     out = aten.mul(aten.sub(tensor, mean), rstd)
     if weight is not None:
         out = aten.mul(out, weight)
-    if bias is not None:
-        out = aten.add(out, bias)
+    out = aten.add(out, NO_BIAS if bias is None else bias)
     return row_major(out), mean, rstd
 
 
@@ -201,8 +203,7 @@ def native_batch_norm(
         out = aten.mul(aten.sub(tensor, _beside(running_mean, rank)), _beside(invstd, rank))
     if weight is not None:
         out = aten.mul(out, _beside(weight, rank))
-    if bias is not None:
-        out = aten.add(out, _beside(bias, rank))
+    out = aten.add(out, NO_BIAS if bias is None else _beside(bias, rank))
     return out, save_mean, save_rstd
 
 

@@ -111,3 +111,26 @@ def test_length_of_a_vector(dtype: torch.dtype, shape: tuple[int, ...], ord: flo
         with config.patch(raise_on_error=True):
             found = capture.compile(length, dynamic=False)(x)
         torch.testing.assert_close(found, length(x), **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda x: F.layer_norm(x, (4,)),
+        lambda x: F.layer_norm(x, (4,), -torch.ones(4)),
+        lambda x: F.layer_norm(x, (4,), torch.ones(4), -torch.zeros(4)),
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.batch_norm(x, torch.zeros(4), torch.ones(4)),
+    ],
+    ids=["layer", "layer with a weight", "layer with a bias", "batch", "batch in evaluation"],
+)
+def test_zeros_have_the_signs_of_eager(norm: Any) -> None:
+    """Eager adds a bias of 0 where there is none."""
+    x = torch.zeros(6, 4)
+    x.view(-1)[::3] = -0.0
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        return norm(x) * 2
+
+    found, expected = capture.compile(fn, dynamic=False)(x), fn(x)
+    assert torch.equal(found.signbit(), expected.signbit())
