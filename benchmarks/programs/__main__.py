@@ -236,7 +236,7 @@ def summary(results: list[tuple[Result, Result]]) -> str:
     long = [result.break_even for result in cold if result.eager.settled >= LONG_STEP]
     return (
         f"settled: {geometric_mean(ratios):.2f} of eager (geometric mean); slower: {listed(slower)}\n"
-        f"no graph, so nothing to pay back (not in the next two lines): {listed(idle)}\n"
+        f"no graph, so nothing to pay back (not in the next three lines): {listed(idle)}\n"
         f"break-even in steps: {spread([result.break_even for result in cold], '.0f')} cold, "
         f"{spread([result.break_even for result in warm], '.0f')} in a second process\n"
         f"the same cold where eager's step takes {LONG_STEP * 1000:.0f} ms or more: "

@@ -22,11 +22,11 @@ except ImportError:
     _capture = None
 
 from codegen.autograd.replay import Replay, Views
-from codegen.autograd.segment_form import SegmentForm
+from codegen.autograd.segment_form import Runs, SegmentForm
 from codegen.launch.compiled import CompiledGraph
 
 
-class Segment(Protocol):
+class Segment(Runs, Protocol):
     """A part of the backward (`segment_backward.py`, `codegen.stored.training`).
 
     `part`: its slots, edges and what it saves (`partition.BackwardPart`).
@@ -34,16 +34,8 @@ class Segment(Protocol):
 
     part: Any
     form: SegmentForm
-    backward: Any
 
     def __hash__(self) -> int: ...
-
-    @property
-    def stand_ins(self) -> list[torch.Tensor | None]: ...
-
-    def run(
-        self, native: Any, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
-    ) -> tuple[Any, ...]: ...
 
     def compiled(self) -> list[CompiledGraph]: ...
 

@@ -3,7 +3,7 @@
 In:  a store.
 Out: `contents(store)`: a digest of the contents of all files.
 
-    contents(store)   ->   "5f1c...", in 1.5 ms where the store has it, else in 12 ms
+    contents(store)   ->   "5f1c...", in 1.5 ms where the store has it, else in 17 ms
 
 The store keeps the digest with the names of all files and folders, and with their stamps: numbers, sizes and
 times. A process that finds the same stamps takes the digest. A file that somebody writes, even in place, has
@@ -101,7 +101,7 @@ def _contents(names: bytes) -> Iterator[bytes]:
 
 
 def _content(path: str) -> bytes:
-    """As `open(path, "rb").read()`, in half the time."""
+    """As `open(path, "rb").read()`, in 0.6 of the time."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size + 1

@@ -23,14 +23,14 @@ import _capture
 import torch
 from torch import fx
 
-from codegen.autograd.segment_form import SegmentForm, saved_apart
+from codegen.autograd.segment_form import saved_apart
 from codegen.autograd.training import TrainingGraph
 from codegen.dynamic.plans import TEMPLATES
 from codegen.launch.compiled import refuse
 from codegen.stored.layouts import expression_data, number
 from codegen.stored.names import DAMAGES
 from codegen.stored.plans import plan_data, plan_of
-from codegen.stored.training import Backward, Part, Sizes, StoredSegment, outputs_data, outputs_from, place_of
+from codegen.stored.training import Backward, Sizes, StoredSegment, outputs_data, outputs_from, place_of
 from codegen.stored.values import Reader, Writer
 
 if TYPE_CHECKING:
@@ -269,31 +269,15 @@ class StoredTraining:
         whole = Backward(compile_again)
         whole.parts = [part for part, _ in self.places]
         rows = zip(self.places, self.tangents, backward, strict=True)
-        segments = [
-            SizedSegment(number, place, _in_numbers(tangents, sizes), whole, graph)
-            for number, (place, tangents, graph) in enumerate(rows)
-        ]
+        segments = []
+        for i, (place, tangents, graph) in enumerate(rows):
+            segments.append(StoredSegment(i, place, _in_numbers(tangents, sizes), whole))
+            segments[-1].take(graph)
         return TrainingGraph(self.outputs, self.writes, self.sizes, forward, segments, refuse)
 
 
 def _in_numbers(tangents: list[Any], sizes: dict[str, int]) -> list[tuple[torch.Size, torch.dtype]]:
     return [(torch.Size([number(n, sizes) for n in shape]), dtype) for shape, dtype in tangents]
-
-
-class SizedSegment(StoredSegment):
-    """`backward` is filled for its sizes, and takes tangents of all strides."""
-
-    def __init__(
-        self,
-        number: int,
-        place: tuple[Part, SegmentForm],
-        tangents: list[tuple[torch.Size, torch.dtype]],
-        whole: Backward,
-        backward: Any,
-    ) -> None:
-        super().__init__(number, place, tangents, whole)
-        backward.fallback = self.after_failed_check()
-        self.backward = backward
 
 
 class StoredTemplates:

@@ -115,10 +115,15 @@ class StoredSegment:
         if data["backward"] is not None:
             strides, plan = data["backward"]
             self.strides = [tuple(each) for each in strides]
-            self.read_backward = functools.partial(plan_of, plan, reader, self.after_failed_check())
+            self.read_backward = functools.partial(plan_of, plan, reader, self.fallback())
         if data["partials"]:
             fallback = functools.partial(partial_by_operators, self.whole, self.number)
             self.partials = StoredPartials(data["partials"], reader, fallback)
+
+    def take(self, backward: CompiledGraph) -> None:
+        """One that is filled for the segment's sizes. It takes tangents of all strides."""
+        backward.fallback = self.fallback()
+        self.backward = backward
 
     def tell_compiled(self, listener: Callable[[Any], None]) -> None:
         self.on_compiled = listener
@@ -166,8 +171,8 @@ class StoredSegment:
             for tangent, expected in zip(tangents, self.tangents, strict=True)
         )
 
-    def after_failed_check(self) -> Callable[..., tuple[Any, ...]]:
-        """The operator raises its own error. The function does not hold the segment."""
+    def fallback(self) -> Callable[..., tuple[Any, ...]]:
+        """What runs after a failed check: the operator raises its own error. It does not hold the segment."""
         return functools.partial(by_operators, self.whole, self.number)
 
     def compiled(self) -> list[CompiledGraph]:

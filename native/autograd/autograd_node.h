@@ -33,11 +33,10 @@ typedef struct {
     PyObject_HEAD
     PyObject *backward; /* CompiledGraph: saved, tangents of the slots -> a gradient or None for each edge;
                            NULL until it is compiled */
-    PyObject
-        *run_backward;   /* run_backward(segment, saved, tangents, edges): where `backward` is not enough */
-    PyObject *stand_ins; /* a tuple: for each slot None, or a tensor with the layout of what is there */
-    PyObject *needed_by; /* bytes: for each saved tensor a row of bits, the edges that need it */
-    int64_t *words;      /* the five lists below */
+    PyObject *run_backward; /* run_backward(segment, saved, tangents, edges): if that is not enough */
+    PyObject *stand_ins;    /* a tuple: for each slot None, or a tensor with the layout of what is there */
+    PyObject *needed_by;    /* bytes: for each saved tensor a row of bits, the edges that need it */
+    int64_t *words;         /* the five lists below */
     int64_t nslots, nsaved_arguments, nsaved_results, nedges;
     const int64_t *slots; /* the result of each slot; -1: a value that only other parts read */
     const int64_t *saved_arguments, *saved_results;

@@ -14,10 +14,10 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include <time.h>
 
 #include "capture_native.h"
 #include "tensors/huge_pages.h"
+#include "graph/clock.h"
 #include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "graph/profiled.h"
@@ -266,13 +266,6 @@ static int take_inputs(Run *run, PyObject *const *args)
         }
     }
     return 0;
-}
-
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static int run_timed(Run *run)

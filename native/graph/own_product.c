@@ -15,7 +15,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "graph/clock.h"
 
 #define ALIGNMENT 64
 
@@ -94,22 +95,15 @@ static size_t needed_bytes(const OwnProduct *product)
                               : (size_t)needed_workspace(NUMBERS(product));
 }
 
-static int64_t read_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 int64_t own_product_watch(const OwnProduct *product)
 {
-    return compile_it != NULL && is_taken(product) ? read_clock() : 0;
+    return compile_it != NULL && is_taken(product) ? nanoseconds() : 0;
 }
 
 /* Several threads may do so, each for its share of the products. */
 void own_product_watched(const OwnProduct *product, int64_t count, int64_t begin)
 {
-    int64_t taken = read_clock() - begin;
+    int64_t taken = nanoseconds() - begin;
     int64_t own = count * (CALL + product->rows * product->columns * product->inner / rate);
     int64_t more = (taken < MOST * own ? taken : MOST * own) - own;
     if (more > 0) {
