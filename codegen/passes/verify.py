@@ -153,8 +153,11 @@ def steps_read_what_is_there(state: State) -> Iterator[str]:
 
 
 def is_there(info: BufferInfo) -> bool:
-    """Whether the memory exists before the first step. `steps/versions.py` checks the order of versions."""
-    return info.kind == "constant" or is_input_memory(info)
+    """Whether the contents exist before the first step. `steps/versions.py` checks the order of versions.
+
+    An empty tensor has none, and no kernel writes it.
+    """
+    return info.kind == "constant" or is_input_memory(info) or ir.Const(0) in info.shape
 
 
 def touched(step: Step) -> tuple[list[str], set[str]]:

@@ -20,7 +20,14 @@ from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
 from codegen.passes.graph.failures import is_draw
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
-from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
+from codegen.passes.steps.versions import (
+    add_needs,
+    check_order,
+    contents_kept,
+    inputs_of,
+    memory_of_views,
+    written_versions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +72,13 @@ def order_steps(
     for kernel in kernels:
         memory = {versions[name].input for name in kernel.versions}
         writes.append((set(kernel.step.written()) - memory) | kernel.versions)
+    kept = contents_kept(versions, writes)
+    versions = written_versions(versions, kept)
+    reads = [{kept.get(name, name) for name in read} for read in reads] if kept else reads
     needs = _needs(steps, reads, writes, inputs)
     for number, kernel in enumerate(kernels, len(calls)):
         needs[number] |= {len(calls) + maker for maker in kernel.makers}
-    memory_of = memory_of_views(calls)
+    memory_of = memory_of_views(calls) | kept
     add_needs(versions, needs, reads, writes, memory_of)
     may_fail = {*failing.calls, *(len(calls) + number for number in failing.kernels)}
     for number, step in enumerate(steps):

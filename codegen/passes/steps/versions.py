@@ -192,6 +192,25 @@ _aten = torch.ops.aten
 _MAYBE_VIEWS = frozenset((_aten.reshape.default, _aten.contiguous.default))
 
 
+def contents_kept(versions: Versions, writes: Sequence[set[str]]) -> dict[str, str]:
+    """By version that no step writes, since the written part is empty: the contents that it still has."""
+    written = {name for names in writes for name in names}
+    kept: dict[str, str] = {}
+    for name, version in versions.items():  # each after the version before it
+        if name not in written:
+            kept[name] = kept.get(version.before, version.before)
+    return kept
+
+
+def written_versions(versions: Versions, kept: Mapping[str, str]) -> Versions:
+    """The versions without those of `kept`, whose contents are those of earlier ones."""
+    return {
+        name: replace(version, before=kept.get(version.before, version.before))
+        for name, version in versions.items()
+        if name not in kept
+    }
+
+
 def add_needs(
     versions: Versions,
     needs: list[set[int]],

@@ -320,6 +320,35 @@ def test_old_contents_beside_an_operator_on_the_new_ones() -> None:
     compare(program, torch.randn(8, 8), torch.randn(8))
 
 
+def empty_slice(a: Tensor, i: Tensor) -> tuple[Tensor, ...]:
+    a[1:] += 1.5
+    y = a @ a.t()
+    a[0] += 1
+    return y, a @ a.t()
+
+
+def empty_slice_last(a: Tensor, i: Tensor) -> tuple[Tensor, ...]:
+    a[0:] += 1
+    y = a.sum()
+    a[1:] += 1.5
+    return y, a @ a.t()
+
+
+def empty_indices(a: Tensor, i: Tensor) -> tuple[Tensor, ...]:
+    a[i] = 1.5
+    y = a @ a.t()
+    a.mul_(2)
+    a.index_add_(0, i, torch.ones(len(i), 3))
+    return y, a @ a.t()
+
+
+@pytest.mark.parametrize("program", [empty_slice, empty_slice_last, empty_indices], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_version_that_nothing_writes(program: Callable[..., Any], dynamic: bool) -> None:
+    """The written part is empty, so it has no kernel."""
+    check(program, torch.randn(1, 3), torch.zeros(0, dtype=torch.long), dynamic=dynamic)
+
+
 # --- the order is looked at -------------------------------------------------------------------------------
 
 VERSIONS = {"x_1": MemoryVersion("x", "x"), "x_2": MemoryVersion("x", "x_1")}
