@@ -3,7 +3,10 @@
  *     result[place][channels] = sum over taps of source[place + tap] * weight[tap][channels]
  *
  * The gradient of an image is such a sum, too: the source is the gradient of the result. If the kernel moves
- * by several rows or columns, it is one for each of them: each has taps of its own (a `Grid`). */
+ * by several rows or columns, it is one for each of them: each has taps of its own (a `Grid`).
+ *
+ * The vectors of the sums run along the channels, or along the rows of the result where these waste less of
+ * them (`lines`). */
 #include "convolution/convolution.h"
 
 #include <Python.h>
@@ -21,32 +24,20 @@ typedef struct {
     int64_t size[AXES], step, kernel_rows, row_taps;
     int64_t *reads, *taps;
     float *weights;
-    int64_t out_first, out_row, out_column; /* in a channel of the result */
+    int64_t out_row, out_plane; /* from a row of places to the next one, and from a channel */
 } Grid;
 
 typedef struct {
     const Tiles *tiles;
     Copy copy;
-    int64_t batch, groups, channels, out_channels, width, out_plane, blocks, ngrids;
-    Grid *grids;
+    bool lines;
+    int64_t batch, groups, channels, out_channels, width, out_plane;
+    int64_t block, blocks; /* channels of one, and how many */
+    Side sides[AXES];
+    Grid *grids;                /* those of the first phase of the rows, then of the next one */
     const float *source, *bias; /* of a group of channels */
     float *output;
 } Convolution;
-
-/* The sums of some places, for the channels of a block; `to`: the first place in the first channel. */
-static void store(const Convolution *job, const Grid *grid, const float *sums, int64_t row, int64_t places,
-                  int64_t channels, float *to)
-{
-    if (grid->out_column == 1) {
-        transpose(sums, row, places, channels, to, job->out_plane);
-        return;
-    }
-    for (int64_t channel = 0; channel < channels; channel++, to += job->out_plane) {
-        for (int64_t place = 0; place < places; place++) {
-            to[place * grid->out_column] = sums[place * row + channel];
-        }
-    }
-}
 
 /* The rows of the kernel that lie in the source for a row of places: `count` of them from the first one on.
  */
@@ -64,53 +55,130 @@ static int64_t rows_inside(const Convolution *job, const Grid *grid, int64_t y, 
     return first;
 }
 
-/* The sums of `places` places of a row, in tiles of like size. */
-static void sum_places(const Tiles *tiles, Places tile, int64_t vectors, int64_t places)
+/* The sums of the next `places` places of a row, in tiles of like size. */
+static void sum_places(const Tiles *tiles, Places *tile, int64_t vectors, int64_t places)
 {
     const int64_t size = divided_up(places, divided_up(places, tiles->most_rows[vectors - 1]));
     for (int64_t done = 0; done < places; done += size) {
         const int64_t rows = least(size, places - done);
-        tiles->places[vectors - 1][rows - 1](&tile);
-        tile.source += rows;
-        tile.sums += rows * vectors * tiles->lanes;
+        tiles->places[vectors - 1][rows - 1](tile);
+        tile->source += rows;
+        tile->sums += rows * vectors * tiles->lanes;
     }
 }
 
-/* The channels of a block, in one image; `output` is the first channel of it. */
-static void run_grid(const Convolution *job, const Grid *grid, const float *source, int64_t block,
-                     float *output)
+/* What the tiles of a row of places read. */
+static inline Places row_of_places(const Convolution *job, const Grid *grid, const float *source,
+                                   int64_t first, int64_t y)
 {
-    const int64_t lanes = job->tiles->lanes, first = block * MOST_VECTORS * lanes;
-    const int64_t vectors = least(MOST_VECTORS, (job->width - first) / lanes), row = vectors * lanes;
-    const int64_t channels = least(row, job->out_channels - first), columns = grid->size[COLUMNS];
-    const bool joined = grid->out_column == 1 && grid->out_row == columns; /* rows of the result */
+    int64_t kernel_rows;
+    const int64_t tap = rows_inside(job, grid, y, &kernel_rows) * grid->row_taps;
+    return (Places){.source = source + y * grid->step * row_of(&job->copy),
+                    .weights = grid->weights + tap * job->width + first,
+                    .bias = job->bias == NULL ? NULL : job->bias + first,
+                    .taps = grid->taps + tap,
+                    .count = kernel_rows * grid->row_taps,
+                    .width = job->width};
+}
+
+/* A block of channels from the first one on, in one image, by vectors along the channels. */
+static void run_channels(const Convolution *job, const Grid *grid, const float *source, int64_t first,
+                         float *output)
+{
+    const int64_t lanes = job->tiles->lanes, vectors = least(MOST_VECTORS, (job->width - first) / lanes);
+    const int64_t row = vectors * lanes, channels = least(row, job->out_channels - first);
+    const int64_t columns = grid->size[COLUMNS];
     const int64_t part = columns == 0 ? 0 : divided_up(columns, divided_up(columns, ROW));
     _Alignas(64) float sums[ROW * MOST_VECTORS * MOST_LANES];
     int64_t kept = 0, begin = 0; /* places whose sums wait, and where they begin */
     for (int64_t y = 0; y < grid->size[ROWS]; y++) {
-        int64_t kernel_rows;
-        const int64_t tap = rows_inside(job, grid, y, &kernel_rows) * grid->row_taps;
+        Places tile = row_of_places(job, grid, source, first, y);
         for (int64_t x = 0; x < columns;) {
             const int64_t places = least(part, columns - x);
-            if (kept == 0) {
-                begin = grid->out_first + y * grid->out_row + x * grid->out_column;
-            }
-            sum_places(job->tiles,
-                       (Places){.source = source + y * grid->step * row_of(&job->copy) + x,
-                                .weights = grid->weights + tap * job->width + first,
-                                .bias = job->bias == NULL ? NULL : job->bias + first,
-                                .taps = grid->taps + tap,
-                                .count = kernel_rows * grid->row_taps,
-                                .width = job->width,
-                                .sums = sums + kept * row},
-                       vectors, places);
+            begin = kept == 0 ? y * grid->out_row + x : begin;
+            tile.sums = sums + kept * row;
+            sum_places(job->tiles, &tile, vectors, places);
             x += places;
             kept += places;
             const bool is_last = x == columns && y == grid->size[ROWS] - 1;
-            if (is_last || !joined || kept + part > ROW) {
-                store(job, grid, sums, row, kept, channels, output + begin);
+            if (is_last || grid->out_row != columns || kept + part > ROW) {
+                transpose(sums, row, kept, channels, output + begin, grid->out_plane);
                 kept = 0;
             }
+        }
+    }
+}
+
+/* The same by vectors along the rows. */
+static void run_lines(const Convolution *job, const Grid *grid, const float *source, int64_t first,
+                      float *output)
+{
+    const int64_t channels = least(job->block, job->out_channels - first), lanes = job->tiles->lanes;
+    for (int64_t y = 0; y < grid->size[ROWS]; y++) {
+        const Places row = row_of_places(job, grid, source, first, y);
+        Line line = {.source = row.source,
+                     .weights = row.weights,
+                     .bias = row.bias,
+                     .taps = row.taps,
+                     .count = row.count,
+                     .width = row.width,
+                     .plane = grid->out_plane,
+                     .output = output + y * grid->out_row};
+        for (int64_t x = 0; x < grid->size[COLUMNS]; x += line.places) {
+            const int64_t left = grid->size[COLUMNS] - x,
+                          vectors = least(MOST_VECTORS, divided_up(left, lanes));
+            line.places = least(vectors * lanes, left);
+            job->tiles->line[vectors - 1][channels - 1](&line);
+            line.source += line.places;
+            line.output += line.places;
+        }
+    }
+}
+
+/* Writes rows of the result from those of the phases of their columns, which are one behind the other. */
+static void join_phases(const Convolution *job, const Grid *grids, const float *from, int64_t channels,
+                        float *output)
+{
+    const Side width = job->sides[COLUMNS];
+    const int64_t out_row = job->sides[ROWS].phases * width.to;
+    for (int64_t channel = 0; channel < channels; channel++) {
+        for (int64_t y = 0; y < grids[0].size[ROWS]; y++) {
+            const float *part = from;
+            float *to = output + channel * job->out_plane + y * out_row;
+            if (width.phases == 2) {
+                const float *odd = from + channels * grids[0].out_plane;
+                interleave(part + channel * grids[0].out_plane + y * grids[0].out_row,
+                           odd + channel * grids[1].out_plane + y * grids[1].out_row, width.to, to);
+                continue;
+            }
+            for (int64_t x = 0; x < width.phases; x++) {
+                const float *row = part + channel * grids[x].out_plane + y * grids[x].out_row;
+                for (int64_t i = 0; i < grids[x].size[COLUMNS]; i++) {
+                    to[x + i * width.phases] = row[i];
+                }
+                part += channels * grids[x].out_plane;
+            }
+        }
+    }
+}
+
+/* A block of channels from the first one on, in one image. `phases`: memory for results of one phase of the
+ * rows. */
+static void run_block(const Convolution *job, const float *source, int64_t first, float *phases,
+                      float *output)
+{
+    const Side height = job->sides[ROWS], width = job->sides[COLUMNS];
+    const int64_t channels = least(job->block, job->out_channels - first);
+    for (int64_t y = 0; y < height.phases; y++) {
+        const Grid *grids = job->grids + y * width.phases;
+        float *to = output + y * width.to, *next = phases;
+        for (int64_t x = 0; x < width.phases; x++) {
+            float *part = width.phases == 1 ? to : next;
+            (job->lines ? run_lines : run_channels)(job, &grids[x], source, first, part);
+            next += channels * grids[x].out_plane;
+        }
+        if (width.phases > 1) {
+            join_phases(job, grids, phases, channels, to);
         }
     }
 }
@@ -121,32 +189,30 @@ static int32_t run_blocks(const void *data, int64_t begin, int64_t end)
     const Convolution *job = data;
     const int64_t plane = job->copy.from[ROWS] * job->copy.from[COLUMNS];
     float *memory = memory_of(&job->copy, job->channels);
-    if (memory == NULL) {
-        return -1;
-    }
+    const Side height = job->sides[ROWS], width = job->sides[COLUMNS];
+    const int64_t rows = width.phases == 1 ? 0 : divided_up(height.to, height.phases);
+    float *phases = PyMem_RawMalloc((size_t)(job->block * rows * width.to) * sizeof(float));
+    const bool fails = memory == NULL || phases == NULL;
     int64_t copied = -1;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t number = i / job->blocks, block = i % job->blocks;
+    for (int64_t i = begin; i < end && !fails; i++) {
+        const int64_t number = i / job->blocks, first = i % job->blocks * job->block;
         const float *image = job->source + number * job->groups * job->channels * plane;
         if (!job->copy.is_image && copied != number) {
             copy_image(&job->copy, image, job->channels, memory);
             copied = number;
         }
-        const int64_t channel =
-            number * job->groups * job->out_channels + block * MOST_VECTORS * job->tiles->lanes;
-        for (int64_t grid = 0; grid < job->ngrids; grid++) {
-            run_grid(job, &job->grids[grid], job->copy.is_image ? image : memory, block,
-                     job->output + channel * job->out_plane);
-        }
+        run_block(job, job->copy.is_image ? image : memory, first, phases,
+                  job->output + (number * job->groups * job->out_channels + first) * job->out_plane);
     }
     PyMem_RawFree(memory);
-    return 0;
+    PyMem_RawFree(phases);
+    return fails ? -1 : 0;
 }
 
 static int32_t run_convolution(const Convolution *job)
 {
     int64_t work = 0;
-    for (int64_t i = 0; i < job->ngrids; i++) {
+    for (int64_t i = 0; i < job->sides[ROWS].phases * job->sides[COLUMNS].phases; i++) {
         const Grid *grid = &job->grids[i];
         const int64_t taps = grid->kernel_rows * grid->row_taps;
         work += grid->size[ROWS] * grid->size[COLUMNS] * taps * job->width / job->blocks;
@@ -155,18 +221,37 @@ static int32_t run_convolution(const Convolution *job)
     return parallel_run(run_blocks, job, end, parallel_parts(end, PART_WORK / (work + 1) + 1));
 }
 
-/* What a convolution has of channels and vectors. */
-static Convolution convolution_of(const Sizes *sizes, int64_t channels, int64_t out_channels)
+/* If both have as many vectors, lines are faster where a tile has all channels: nothing is turned. */
+static bool suits_lines(int64_t channels, int64_t columns)
 {
-    const Tiles *tiles = tiles_for(out_channels);
-    const int64_t width = divided_up(out_channels, tiles->lanes) * tiles->lanes;
+    const double vectors = vectors_of_lines(channels, columns);
+    return vectors < 1 || (vectors == 1 && channels <= tiles_for(columns)->most_rows[MOST_VECTORS - 1]);
+}
+
+/* What a convolution has of channels and vectors. */
+static Convolution convolution_of(const Sizes *sizes, bool back)
+{
+    const int64_t channels = back ? sizes->out_channels : sizes->channels;
+    const int64_t out_channels = back ? sizes->channels : sizes->out_channels;
+    const Side height = side_of(sizes, back, ROWS), width = side_of(sizes, back, COLUMNS);
+    const int64_t columns = places_of(width, 0);
+    const bool lines = suits_lines(out_channels, columns);
+    const Tiles *tiles = tiles_for(lines ? columns : out_channels);
+    const int64_t vectors = least(MOST_VECTORS, divided_up(columns, tiles->lanes));
+    const int64_t most = lines ? tiles->most_rows[vectors - 1] : MOST_VECTORS * tiles->lanes;
+    const int64_t blocks = divided_up(out_channels, most);
     return (Convolution){.tiles = tiles,
+                         .copy = copy_for(sizes, back),
+                         .lines = lines,
                          .batch = sizes->batch,
                          .groups = sizes->groups,
                          .channels = channels,
                          .out_channels = out_channels,
-                         .width = width,
-                         .blocks = divided_up(width, MOST_VECTORS * tiles->lanes)};
+                         .width = divided_up(out_channels, tiles->lanes) * tiles->lanes,
+                         .out_plane = height.to * width.to,
+                         .block = lines ? divided_up(out_channels, blocks) : most,
+                         .blocks = blocks,
+                         .sides = {height, width}};
 }
 
 /* Writes rows, taps and weights of a grid. `rows` has the weights of each channel of the source and each tap.
@@ -196,18 +281,18 @@ static void write_grid(const Sizes *sizes, bool back, const Convolution *job, co
 /* Writes the grids of all phases. */
 static void write_grids(const Sizes *sizes, bool back, Convolution *job, const float *rows, Grid first)
 {
-    const Side height = side_of(sizes, back, ROWS), width = side_of(sizes, back, COLUMNS);
+    const Side height = job->sides[ROWS], width = job->sides[COLUMNS];
+    Grid *grid = job->grids;
     for (int64_t y = 0; y < height.phases; y++) {
-        for (int64_t x = 0; x < width.phases; x++) {
+        for (int64_t x = 0; x < width.phases; x++, grid++) {
             const int64_t phase[AXES] = {y, x};
-            Grid *grid = &job->grids[job->ngrids++];
+            const bool joins = width.phases > 1;
             *grid = first;
             grid->size[ROWS] = places_of(height, y);
             grid->size[COLUMNS] = places_of(width, x);
             grid->step = height.step;
-            grid->out_first = y * width.to + x;
-            grid->out_row = height.phases * width.to;
-            grid->out_column = width.phases;
+            grid->out_row = joins ? grid->size[COLUMNS] : height.phases * width.to;
+            grid->out_plane = joins ? grid->size[ROWS] * grid->size[COLUMNS] : job->out_plane;
             write_grid(sizes, back, job, phase, rows, grid);
             first.reads += grid->kernel_rows;
             first.taps += grid->kernel_rows * grid->row_taps;
@@ -232,26 +317,22 @@ static int32_t run_group(const Sizes *sizes, bool back, Convolution *job, const 
         memcpy(bias, addend, (size_t)job->out_channels * sizeof(float));
         job->bias = bias;
     }
-    job->ngrids = 0;
     write_grids(sizes, back, job, rows, (Grid){.taps = places, .reads = places + count, .weights = weights});
     return run_convolution(job);
 }
 
 int32_t convolution_results(const Sizes *sizes, bool back, float *const *matrices)
 {
-    const int64_t channels = back ? sizes->out_channels : sizes->channels;
-    Convolution job = convolution_of(sizes, channels, back ? sizes->channels : sizes->out_channels);
-    const Side height = side_of(sizes, back, ROWS), width = side_of(sizes, back, COLUMNS);
-    const int64_t count = channels * taps_of(sizes), grids = height.phases * width.phases;
-    job.copy = copy_for(sizes, back);
-    job.out_plane = height.to * width.to;
+    Convolution job = convolution_of(sizes, back);
+    const Side height = job.sides[ROWS], width = job.sides[COLUMNS];
+    const int64_t count = job.channels * taps_of(sizes), grids = height.phases * width.phases;
     job.grids = PyMem_RawMalloc((size_t)grids * sizeof(Grid));
     int64_t *places = PyMem_RawMalloc((size_t)(count + grids * sizes->kernel[ROWS]) * sizeof(int64_t));
     float *weights = PyMem_RawCalloc((size_t)(job.width * (2 * count + 1)), sizeof(float));
     int32_t failed = job.grids == NULL || places == NULL || weights == NULL ? -1 : 0;
     for (int64_t group = 0; group < sizes->groups && !failed; group++) {
         const float *bias = matrices[2] == NULL ? NULL : matrices[2] + group * job.out_channels;
-        job.source = matrices[0] + group * channels * height.from * width.from;
+        job.source = matrices[0] + group * job.channels * height.from * width.from;
         job.output = matrices[3] + group * job.out_channels * job.out_plane;
         failed = run_group(sizes, back, &job, matrices[1] + group * job.out_channels * count, bias, places,
                            weights);

@@ -6,12 +6,28 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+static inline __attribute__((always_inline, target("avx2"))) __m256i first_lanes(int64_t count)
+{
+    const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count < 8 ? (int)count : 8), places);
+}
+
+/* the lanes of a mask register */
+static inline int64_t first_bits(int64_t count, int64_t lanes)
+{
+    return (INT64_C(1) << (count < lanes ? count : lanes)) - 1;
+}
+
 #define BYTES 32
 #define TARGET __attribute__((target("avx2,fma")))
 #define ROWS_OF_TWO 6 /* with 16 registers */
 #define NAMED(name) name##_32
 #define LOAD _mm256_loadu_ps
 #define STORE _mm256_storeu_ps
+#define PART __m256i
+#define PART_OF(count) first_lanes(count)
+#define LOAD_PART _mm256_maskload_ps
+#define STORE_PART _mm256_maskstore_ps
 #define SPREAD _mm256_set1_ps
 #define MULTIPLY_ADD _mm256_fmadd_ps
 #include "convolution/tiles_of.h"
@@ -23,6 +39,10 @@
 #define NAMED(name) name##_half
 #define LOAD _mm256_loadu_ps
 #define STORE _mm256_storeu_ps
+#define PART __mmask8
+#define PART_OF(count) ((__mmask8)first_bits(count, LANES))
+#define LOAD_PART(place, part) _mm256_maskz_loadu_ps(part, place)
+#define STORE_PART _mm256_mask_storeu_ps
 #define SPREAD _mm256_set1_ps
 #define MULTIPLY_ADD _mm256_fmadd_ps
 #include "convolution/tiles_of.h"
@@ -33,6 +53,10 @@
 #define NAMED(name) name##_64
 #define LOAD _mm512_loadu_ps
 #define STORE _mm512_storeu_ps
+#define PART __mmask16
+#define PART_OF(count) ((__mmask16)first_bits(count, LANES))
+#define LOAD_PART(place, part) _mm512_maskz_loadu_ps(part, place)
+#define STORE_PART _mm512_mask_storeu_ps
 #define SPREAD _mm512_set1_ps
 #define MULTIPLY_ADD _mm512_fmadd_ps
 #include "convolution/tiles_of.h"
@@ -61,6 +85,17 @@ const Tiles *tiles_for(int64_t channels)
     }
 #endif
     return NULL;
+}
+
+static int64_t filled_up(int64_t count)
+{
+    const int64_t lanes = tiles_for(count)->lanes;
+    return (count + lanes - 1) / lanes * lanes;
+}
+
+double vectors_of_lines(int64_t channels, int64_t columns)
+{
+    return (double)(channels * filled_up(columns)) / (double)(filled_up(channels) * columns);
 }
 
 #if defined(__x86_64__)
@@ -113,6 +148,20 @@ __attribute__((target("avx2"))) void transpose(const float *from, int64_t from_r
     }
 }
 
+void interleave(const float *even, const float *odd, int64_t size, float *to)
+{
+    enum { PAIRS = 4 };
+    int64_t i = 0;
+    for (; 2 * (i + PAIRS) <= size; i += PAIRS) {
+        const __m128 left = _mm_loadu_ps(even + i), right = _mm_loadu_ps(odd + i);
+        _mm_storeu_ps(to + 2 * i, _mm_unpacklo_ps(left, right));
+        _mm_storeu_ps(to + 2 * i + PAIRS, _mm_unpackhi_ps(left, right));
+    }
+    for (i *= 2; i < size; i++) {
+        to[i] = i % 2 == 0 ? even[i / 2] : odd[i / 2];
+    }
+}
+
 __attribute__((target("avx2"))) void pick(const float *from, int64_t step, int64_t count, float *to)
 {
     int64_t i = 0;
@@ -132,6 +181,13 @@ void transpose(const float *from, int64_t from_row, int64_t rows, int64_t column
         for (int64_t j = 0; j < columns; j++) {
             to[j * to_row + i] = from[i * from_row + j];
         }
+    }
+}
+
+void interleave(const float *even, const float *odd, int64_t size, float *to)
+{
+    for (int64_t i = 0; i < size; i++) {
+        to[i] = i % 2 == 0 ? even[i / 2] : odd[i / 2];
     }
 }
 

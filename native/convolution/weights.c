@@ -1,5 +1,8 @@
 /* Gradients of the weights of convolutions: sums over all places of all images, for each tap and each channel
- * of the result. */
+ * of the result.
+ *
+ * The vectors of the sums run along the channels, or along the rows of the result where these waste less of
+ * them (`lines`). Then each lane has a sum of its own, and these are added at last. */
 #include "convolution/convolution.h"
 
 #include <Python.h>
@@ -8,13 +11,15 @@
 #include "convolution/tiles.h"
 #include "graph/parallel.h"
 
-#define CHAIN 256 /* places whose sum is one chain: longer ones are less exact */
+#define MOST_OF_LINES 0.75 /* vectors along lines, for each along the channels: lines take longer for one */
+#define CHAIN 256          /* places whose sum is one chain: longer ones are less exact */
 
 typedef struct {
     const Sizes *sizes;
     const Tiles *tiles;
     Copy copy;
-    int64_t width, count, rows; /* rows: taps of a tile */
+    bool lines;
+    int64_t width, count, rows; /* width: sums of a tap; rows: taps of a tile */
     const int64_t *taps;
     const float *gradient, *image;
     float *sums, *bias, *output; /* bias: sums of all places, or NULL */
@@ -79,6 +84,84 @@ static void add_image(const WeightGradient *job, const float *source, const floa
     }
 }
 
+/* Adds some rows of places, or a part of a row, for the taps [begin, end), by vectors along the rows. */
+static void add_lines(const WeightGradient *job, LineTaps tile, int64_t begin, int64_t end)
+{
+    const int64_t channels = job->sizes->out_channels, lanes = job->tiles->lanes;
+    const float *gradient = tile.gradient;
+    for (int64_t tap = begin; tap < end; tap += job->rows) {
+        const int64_t rows = least(job->rows, end - tap);
+        tile.taps = job->taps + tap;
+        for (int64_t first = 0; first < channels; first += MOST_VECTORS) {
+            tile.gradient = gradient + first * tile.plane;
+            tile.sums = job->sums + tap * job->width + first * lanes;
+            job->tiles->line_taps[least(MOST_VECTORS, channels - first) - 1][rows - 1](&tile);
+        }
+    }
+}
+
+/* The places are added in turn to the lanes of the bias. */
+static void add_bias_of_lines(const WeightGradient *job, const float *gradient)
+{
+    const int64_t lanes = job->tiles->lanes, places = job->sizes->result[ROWS] * job->sizes->result[COLUMNS];
+    for (float *sums = job->bias; sums < job->bias + job->width; sums += lanes, gradient += places) {
+        for (int64_t begin = 0; begin < places; begin += CHAIN * lanes) {
+            float parts[MOST_LANES] = {0};
+            for (int64_t i = begin; i < least(begin + CHAIN * lanes, places); i++) {
+                parts[i % lanes] += gradient[i];
+            }
+            for (int64_t lane = 0; lane < lanes; lane++) {
+                sums[lane] += parts[lane];
+            }
+        }
+    }
+}
+
+/* Adds the places of an image by vectors along the rows. */
+static void add_image_in_lines(const WeightGradient *job, const float *source, const float *gradient,
+                               int64_t begin, int64_t end)
+{
+    const int64_t size = job->sizes->result[ROWS], columns = job->sizes->result[COLUMNS];
+    const int64_t source_row = job->sizes->stride[ROWS] * row_of(&job->copy);
+    const int64_t lanes = job->tiles->lanes, vectors = divided_up(columns, lanes);
+    const int64_t rows = vectors < CHAIN ? CHAIN / vectors : 1;
+    for (int64_t y = 0; y < size; y += rows) {
+        for (int64_t x = 0; x < columns; x += CHAIN * lanes) {
+            const LineTaps tile = {.source = source + y * source_row + x,
+                                   .gradient = gradient + y * columns + x,
+                                   .source_row = source_row,
+                                   .gradient_row = columns,
+                                   .rows = least(rows, size - y),
+                                   .columns = least(CHAIN * lanes, columns - x),
+                                   .plane = size * columns,
+                                   .width = job->width};
+            add_lines(job, tile, begin, end);
+        }
+    }
+    if (begin == 0 && job->bias != NULL) {
+        add_bias_of_lines(job, gradient);
+    }
+}
+
+/* Adds the lanes of each sum, and writes them where they belong. */
+static void add_lanes(const WeightGradient *job, const float *sums, int64_t count, float *to,
+                      int64_t to_channel)
+{
+    const int64_t lanes = job->tiles->lanes;
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t channel = 0; channel < job->sizes->out_channels; channel++, sums += lanes) {
+            float parts[MOST_LANES];
+            memcpy(parts, sums, (size_t)lanes * sizeof(float));
+            for (int64_t half = lanes / 2; half > 0; half /= 2) {
+                for (int64_t lane = 0; lane < half; lane++) {
+                    parts[lane] += parts[lane + half];
+                }
+            }
+            to[channel * to_channel + i] = parts[0];
+        }
+    }
+}
+
 /* The tiles of taps [begin, end). */
 static int32_t run_taps(const void *data, int64_t begin, int64_t end)
 {
@@ -89,24 +172,31 @@ static int32_t run_taps(const void *data, int64_t begin, int64_t end)
     const int64_t plane = sizes->image[ROWS] * sizes->image[COLUMNS];
     const int64_t places = sizes->result[ROWS] * sizes->result[COLUMNS];
     float *memory = memory_of(&job->copy, sizes->channels);
-    float *gradient = PyMem_RawCalloc((size_t)(places * job->width), sizeof(float));
-    const bool fails = memory == NULL || gradient == NULL;
+    float *turned = PyMem_RawCalloc((size_t)(job->lines ? 1 : places * job->width), sizeof(float));
+    const bool fails = memory == NULL || turned == NULL;
     for (int64_t i = 0; i < sizes->batch && !fails; i++) {
         const float *image = job->image + i * sizes->groups * sizes->channels * plane;
         if (!job->copy.is_image) {
             copy_image(&job->copy, image + channel * plane, channels,
                        memory + channel * channel_of(&job->copy));
         }
-        transpose(job->gradient + i * sizes->groups * sizes->out_channels * places, places,
-                  sizes->out_channels, places, gradient, job->width);
-        add_image(job, job->copy.is_image ? image : memory, gradient, first, last);
+        const float *source = job->copy.is_image ? image : memory;
+        const float *gradient = job->gradient + i * sizes->groups * sizes->out_channels * places;
+        if (job->lines) {
+            add_image_in_lines(job, source, gradient, first, last);
+            continue;
+        }
+        transpose(gradient, places, sizes->out_channels, places, turned, job->width);
+        add_image(job, source, turned, first, last);
     }
-    if (!fails) {
-        transpose(job->sums + first * job->width, job->width, last - first, sizes->out_channels,
-                  job->output + first, job->count);
+    const float *sums = job->sums + first * job->width;
+    if (!fails && job->lines) {
+        add_lanes(job, sums, last - first, job->output + first, job->count);
+    } else if (!fails) {
+        transpose(sums, job->width, last - first, sizes->out_channels, job->output + first, job->count);
     }
     PyMem_RawFree(memory);
-    PyMem_RawFree(gradient);
+    PyMem_RawFree(turned);
     return fails ? -1 : 0;
 }
 
@@ -135,7 +225,9 @@ static int32_t run_group(WeightGradient *job, float *bias)
     memset(job->sums, 0, (size_t)((job->count + 1) * job->width) * sizeof(float));
     job->bias = bias == NULL ? NULL : job->sums + job->count * job->width;
     const int32_t failed = parallel_run(run_taps, job, end, parallel_parts(end, PART_WORK / (work + 1) + 1));
-    if (bias != NULL) {
+    if (bias != NULL && job->lines) {
+        add_lanes(job, job->bias, 1, bias, 1);
+    } else if (bias != NULL) {
         memcpy(bias, job->bias, (size_t)sizes->out_channels * sizeof(float));
     }
     return failed;
@@ -143,16 +235,18 @@ static int32_t run_group(WeightGradient *job, float *bias)
 
 int32_t convolution_weights(const Sizes *sizes, float *const *matrices)
 {
-    const Tiles *tiles = tiles_for(sizes->out_channels);
-    const int64_t width = divided_up(sizes->out_channels, tiles->lanes) * tiles->lanes;
-    const int64_t count = sizes->channels * taps_of(sizes);
+    const bool lines = vectors_of_lines(sizes->out_channels, sizes->result[COLUMNS]) < MOST_OF_LINES;
+    const Tiles *tiles = tiles_for(lines ? sizes->result[COLUMNS] : sizes->out_channels);
+    const int64_t vectors = lines ? sizes->out_channels : divided_up(sizes->out_channels, tiles->lanes);
+    const int64_t width = vectors * tiles->lanes, count = sizes->channels * taps_of(sizes);
     int64_t *taps = PyMem_RawMalloc((size_t)count * sizeof(int64_t));
     WeightGradient job = {.sizes = sizes,
                           .tiles = tiles,
                           .copy = copy_for(sizes, false),
+                          .lines = lines,
                           .width = width,
                           .count = count,
-                          .rows = tiles->most_rows[least(MOST_VECTORS, width / tiles->lanes) - 1],
+                          .rows = tiles->most_rows[least(MOST_VECTORS, vectors) - 1],
                           .taps = taps,
                           .sums = PyMem_RawMalloc((size_t)((count + 1) * width) * sizeof(float))};
     int32_t failed = taps == NULL || job.sums == NULL ? -1 : 0;
