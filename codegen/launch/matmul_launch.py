@@ -19,7 +19,7 @@ from codegen.kernel.program import ExternStep, Ref
 aten = torch.ops.aten
 MAX_INT = 2**31 - 1  # BLAS counts in int32
 # A batch of MANY or more products with fewer than SMALL multiplications each: torch's own loop is faster than
-# BLAS calls.
+# BLAS calls. (In float32, native/graph/small_product.c is faster.)
 SMALL, MANY = 400, 128
 
 
@@ -158,4 +158,5 @@ def native_matmul(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulL
 
 
 def _are_many_small(launch: MatmulLaunch) -> bool:
-    return launch.batch >= MANY and launch.rows * launch.columns * launch.inner < SMALL
+    small = launch.rows * launch.columns * launch.inner < SMALL
+    return launch.dtype is not torch.float32 and launch.batch >= MANY and small

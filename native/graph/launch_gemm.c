@@ -15,6 +15,7 @@
 #include "graph/narrow_product.h"
 #include "graph/own_product.h"
 #include "graph/parallel.h"
+#include "graph/small_product.h"
 #include "tensors/tensor_access.h"
 
 #define PART_WORK 1500000 /* so many multiplications are worth a thread: some 25 us */
@@ -154,6 +155,14 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
             own_product_run(&product, (float *)operands->c + i * gemm->step_c,
                             (float *)operands->b + i * gemm->step_b, (float *)operands->a + i * gemm->step_a,
                             (float *)operands->bias);
+        }
+        return 0;
+    }
+    if (is_own && gemm->bias < 0 && gemm->batch > 1 && small_product_takes(&product)) {
+        for (int64_t i = begin; i < end; i++) {
+            small_product_run(&product, (float *)operands->c + i * gemm->step_c,
+                              (float *)operands->b + i * gemm->step_b,
+                              (float *)operands->a + i * gemm->step_a);
         }
         return 0;
     }

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from codegen.llvm.dense.blocking import Plan, Workspace, block_of, packed
-from codegen.llvm.dense.tile import Stream, Sums
+from codegen.llvm.dense.tile import Stream, Sums, Tile
 from codegen.llvm.dense.writer import Number, Writer
 
 
@@ -69,7 +69,11 @@ class Product:
         self.block = block_of(writer, self.inner)
         self.in_blocks = self.block != self.inner
         self.packs_left, self.packs_right = packed(writer, plan, values)
-        self.sums = Sums(writer, self.tile, dtype)
+        #: the last one, of one vector, where no more columns are left
+        self.tiles = [self.tile]
+        if self.tile.vectors > 1 and isinstance(self.columns, str):
+            self.tiles.append(Tile(self.tile.rows, 1, self.tile.lanes))
+        self.sums = {tile: Sums(writer, tile, dtype) for tile in self.tiles}
 
     def emit(self) -> None:
         self.writer.loop(0, self.columns, self.plan.columns, self._columns)
@@ -125,16 +129,30 @@ class Product:
         self, row: Number, column: Number, block: tuple[Number, Number], k: Number, count: Number
     ) -> None:
         """The sums of one tile over `count` k."""
-        writer, tile, sums = self.writer, self.tile, self.sums
+        left = self.writer.subtract(self.columns, column)
+
+        def by(first: Tile, *smaller: Tile) -> None:
+            def here() -> None:
+                self._by_tile(first, row, column, block, k, count)
+
+            fits = [self.writer.holds("sge", tile.columns, left) for tile in smaller]
+            self.writer.when(fits[0], lambda: by(*smaller), here) if smaller else here()
+
+        by(*self.tiles)
+
+    def _by_tile(
+        self, tile: Tile, row: Number, column: Number, block: tuple[Number, Number], k: Number, count: Number
+    ) -> None:
+        writer, sums = self.writer, self.sums[tile]
         down, right = writer.subtract(row, block[0]), writer.subtract(column, block[1])
         place = writer.add(
             writer.multiply(right, writer.rounded_up(writer.least(self.rows, self.plan.rows), tile.rows)),
-            writer.multiply(down, tile.columns),
+            writer.multiply(down, self.tile.columns),
         )
         waiting = writer.at(self.waiting, self.dtype, place)
         moved = (self._inside(row, tile.rows, self.rows), self._inside(column, tile.columns, self.columns))
         sums.clear()
-        sums.add_products(self._left(moved[0], down, k, count), self._right(moved[1], right, k), count)
+        sums.add_products(self._left(moved[0], down, k, count), self._right(moved[1], right, k, tile), count)
         if not self.in_blocks:
             self.factors.begin(sums, *moved)
             self.factors.store(sums, *moved)
@@ -149,9 +167,11 @@ class Product:
         strip = Stream(self.writer.at(self.packed_left, self.dtype, place), 1, self.tile.rows)
         return self._chosen(self.packs_left, strip, lambda: self.factors.left(row, k))
 
-    def _right(self, column: Number, right: Number, k: Number) -> Stream:
-        writer = self.writer
+    def _right(self, column: Number, right: Number, k: Number, tile: Tile) -> Stream:
+        """A smaller tile has the last columns of a strip."""
+        writer, before = self.writer, self.tile.columns - tile.columns
         place = writer.add(writer.multiply(right, self.inner), writer.multiply(k, self.tile.columns))
+        place = writer.add(place, before)
         strip = Stream(writer.at(self.packed_right, self.dtype, place), 1, self.tile.columns)
         return self._chosen(self.packs_right, strip, lambda: self.factors.right(k, column))
 
