@@ -112,9 +112,9 @@ def _extremum(which: str) -> Emitter:
 
 def _extremum_of_numbers(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
-        result = smaller_or_larger(code, dtype, which, left, right)
-        # Where the left one is NaN, the right one is the result already.
-        return code.select(code.is_nan(dtype, right), dtype, left, result)
+        result = smaller_or_larger(code, dtype, which, right, left)  # the left one if both are equal, as in C
+        # Where the right one is NaN, the left one is the result already.
+        return code.select(code.is_nan(dtype, left), dtype, right, result)
 
     return emit
 

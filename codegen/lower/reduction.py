@@ -19,7 +19,7 @@ import torch
 from codegen.kernel.index_algebra import Index, minus
 from codegen.lower.nodes import sizes_of
 from codegen.lower.one_hot import one_hot_sum
-from codegen.lower.promotion import compute_dtype
+from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, mul, nonzero, sub
 from codegen.lower.tensor_expr import (
@@ -49,6 +49,9 @@ def reduced_dims(rank: int, dims: Any) -> tuple[int, ...]:
 
 def reduce(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr:
     """A reduction; over no dimension (a zero-dimensional tensor) it is a reduction over one element."""
+    if combine == "sum" and is_float(value.dtype) and all(value.shape[dim] == 1 for dim in dims):
+        rest = tuple(size for dim, size in enumerate(value.shape) if dim not in dims)
+        return apply("add", reshape(value, rest), 0.0)  # sums begin with 0.0: they are never -0.0
     if not value.shape:
         return Reduce(combine, reshape(value, (1,)), (0,))
     if combine == "sum" and len(dims) == 1 and (of_row := one_hot_sum(value, dims[0])) is not None:

@@ -65,7 +65,8 @@ OPERATORS = {
     "codegen.rewrite.half": """
         aten::_log_softmax aten::_native_batch_norm_legit aten::_native_batch_norm_legit.no_stats aten::addr
         aten::linalg_cross aten::logit aten::native_batch_norm aten::native_batch_norm_backward
-        aten::soft_margin_loss aten::soft_margin_loss_backward aten::special_xlog1py aten::xlogy.Tensor
+        aten::native_layer_norm aten::soft_margin_loss aten::soft_margin_loss_backward aten::special_xlog1py
+        aten::xlogy.Tensor
     """,
     "codegen.rewrite.losses": """
         aten::mse_loss aten::mse_loss_backward aten::nll_loss_backward aten::nll_loss_forward

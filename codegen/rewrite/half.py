@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from codegen.rewrite.losses import MEAN, REDUCTIONS
+from codegen.rewrite.norms import NO_BIAS, no_bias
 from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major, to
 
 aten = torch.ops.aten
@@ -126,6 +127,20 @@ def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
     return row_major(to(aten.sub(shifted, aten.log(total)), tensor.dtype))
 
 
+@rewriting(aten.native_layer_norm.default, dtypes=HALF)
+def native_layer_norm(
+    tensor: torch.Tensor,
+    normalized_shape: list[int],
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> Any:
+    if bias is not None:
+        return NotImplemented
+    general = torch._decomp.decomposition_table[aten.native_layer_norm.default]
+    return general(tensor, normalized_shape, weight, no_bias(tensor, normalized_shape), eps)
+
+
 # --- batch norm: it computes in float32 from statistics that were rounded to their own dtype --------------
 
 
@@ -170,8 +185,7 @@ def native_batch_norm(
     out = aten.mul(aten.sub(wide, of_channel(mean, wide.dim())), of_channel(invstd, wide.dim()))
     if weight is not None:
         out = aten.mul(out, of_channel(to(weight, torch.float32), wide.dim()))
-    if bias is not None:
-        out = aten.add(out, of_channel(to(bias, torch.float32), wide.dim()))
+    out = aten.add(out, NO_BIAS if bias is None else of_channel(to(bias, torch.float32), wide.dim()))
     return to(out, tensor.dtype), save_mean, save_invstd
 
 

@@ -25,6 +25,7 @@ to row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -75,8 +76,8 @@ def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> torch.Te
 def softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype) -> Any:
     if input_dtype is not grad.dtype:
         return NotImplemented
-    product = aten.mul(grad, output)
-    return row_major(aten.sub(product, aten.mul(output, aten.sum(product, [dim], True))))
+    total = aten.sum(aten.mul(grad, output), [dim], True)
+    return row_major(aten.mul(aten.sub(grad, total), output))
 
 
 @rewriting(aten._log_softmax_backward_data.default)
@@ -90,6 +91,11 @@ def log_softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, inp
 
 #: what eager adds where there is no bias: -0.0 becomes 0.0
 NO_BIAS = 0.0
+
+
+def no_bias(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """It for torch's rules, which add nothing without a bias."""
+    return aten.new_full(tensor, shape, NO_BIAS)
 
 
 @rewriting(aten.native_layer_norm.default)
@@ -136,11 +142,14 @@ def native_layer_norm_backward(
         projection = aten.mul(normalized, aten.mean(aten.mul(scaled, normalized), dims, True))
         for_tensor = aten.mul(aten.sub(aten.sub(scaled, mean_of_scaled), projection), rstd)
     if output_mask[1] and weight is not None:
-        product = aten.mul(grad, normalized)
-        for_weight = aten.sum(product, batch_dims) if batch_dims else product
+        for_weight = _sum_of_batch(aten.mul(grad, normalized), batch_dims)
     if output_mask[2] and bias is not None:
-        for_bias = aten.sum(grad, batch_dims) if batch_dims else aten.clone(grad)
+        for_bias = _sum_of_batch(grad, batch_dims)
     return for_tensor, for_weight, for_bias
+
+
+def _sum_of_batch(tensor: torch.Tensor, dims: list[int]) -> torch.Tensor:
+    return aten.sum(tensor, dims) if dims else aten.add(tensor, 0.0)  # a sum is never -0.0
 
 
 # --- batches ----------------------------------------------------------------------------------------------
@@ -182,7 +191,11 @@ def native_batch_norm(
     eps: float,
 ) -> Any:
     if not _is_plain(tensor, weight, bias, running_mean, running_var):
-        return NotImplemented
+        if bias is not None:
+            return NotImplemented
+        general = torch._decomp.decomposition_table[aten._native_batch_norm_legit.default]
+        zeros = no_bias(tensor, tensor.shape[1:2])
+        return general(tensor, weight, zeros, running_mean, running_var, training, momentum, eps)
     rank = tensor.dim()
     if training:
         dims = [0, *range(2, rank)]

@@ -77,10 +77,10 @@ def gathered(tensor: torch.Tensor, tables: list[Table]) -> torch.Tensor:
 
 
 def sampled(tensor: torch.Tensor, tables: list[Table]) -> torch.Tensor:
-    """The weighted sum over the taps."""
+    """The weighted sum over the taps; one tap is the element itself, also where it is -0.0."""
     lead, rank = tensor.dim() - len(tables), len(tables)
-    found = weighted(tables, gathered(tensor, tables))
-    return aten.sum(found, list(range(lead, lead + rank)))
+    found, dims = weighted(tables, gathered(tensor, tables)), list(range(lead, lead + rank))
+    return aten.squeeze(found, dims) if all(table.taps == 1 for table in tables) else aten.sum(found, dims)
 
 
 def spread_back(grad: torch.Tensor, tables: list[Table]) -> torch.Tensor:

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+import capture
 from tests.codegen.loop_interpreter import run_program
 from tests.codegen.lowering_check import calls, check, kernels, lowered
 from tests.codegen.native_programs import run_native
@@ -217,6 +218,20 @@ def one_hot(x, place, *more):
 
 def loops(program):
     return sum(str(kernel).count("Loop(") for kernel in kernels(program))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_no_sum_is_negative_zero(dtype, dynamic):
+    """Also where there is one element to add."""
+
+    def function(x, y):
+        return x.sum(), x.sum(1), x.mean(0), y.sum(1), y.sum((0, 1)), y.sum(0), y[0, 0].sum(), y.nansum(1)
+
+    x, y = torch.zeros(3, 5, dtype=dtype).neg(), torch.zeros(5, 1, dtype=dtype).neg()
+    for found, expected in zip(capture.compile(function, dynamic=dynamic)(x, y), function(x, y)):
+        assert found.shape == expected.shape
+        assert not found.signbit().any() and not expected.signbit().any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -117,20 +117,42 @@ def test_length_of_a_vector(dtype: torch.dtype, shape: tuple[int, ...], ord: flo
     "norm",
     [
         lambda x: F.layer_norm(x, (4,)),
-        lambda x: F.layer_norm(x, (4,), -torch.ones(4)),
-        lambda x: F.layer_norm(x, (4,), torch.ones(4), -torch.zeros(4)),
+        lambda x: F.layer_norm(x, (4,), -torch.ones(4, dtype=x.dtype)),
+        lambda x: F.layer_norm(x, (4,), torch.ones(4, dtype=x.dtype), -torch.zeros(4, dtype=x.dtype)),
         lambda x: F.batch_norm(x, None, None, training=True),
-        lambda x: F.batch_norm(x, torch.zeros(4), torch.ones(4)),
+        lambda x: F.batch_norm(x, torch.zeros(4, dtype=x.dtype), torch.ones(4, dtype=x.dtype)),
     ],
     ids=["layer", "layer with a weight", "layer with a bias", "batch", "batch in evaluation"],
 )
-def test_zeros_have_the_signs_of_eager(norm: Any) -> None:
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_zeros_have_the_signs_of_eager(norm: Any, dtype: torch.dtype, dynamic: bool) -> None:
     """Eager adds a bias of 0 where there is none."""
-    x = torch.zeros(6, 4)
+    x = torch.zeros(6, 4, dtype=dtype)
     x.view(-1)[::3] = -0.0
 
     def fn(x: torch.Tensor) -> torch.Tensor:
         return norm(x) * 2
 
-    found, expected = capture.compile(fn, dynamic=False)(x), fn(x)
+    found, expected = capture.compile(fn, dynamic=dynamic)(x), fn(x)
     assert torch.equal(found.signbit(), expected.signbit())
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (3, 4)], ids=str)
+def test_gradients_of_weights_are_no_negative_zeros(shape: tuple[int, ...]) -> None:
+    weight, bias = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)
+    for norm in (F.layer_norm, capture.compile(F.layer_norm)):
+        out = norm(torch.randn(shape), (4,), weight, bias)
+        for gradient in torch.autograd.grad(out, (weight, bias), -torch.zeros(shape)):
+            assert not gradient.signbit().any()
+
+
+def test_gradient_of_a_softmax_at_a_masked_element() -> None:
+    """It is 0 or -0.0, as in eager: the gradient less its mean, times the probability 0."""
+    x, y = torch.randn(5, 7), torch.randn(5, 7)
+    x[:, ::2] = -torch.inf
+    gradients = []
+    for softmax in (torch.softmax, capture.compile(torch.softmax)):
+        leaf = x.clone().requires_grad_()
+        gradients += torch.autograd.grad(softmax(leaf, 1), leaf, y)
+    assert torch.equal(gradients[0].signbit(), gradients[1].signbit())
