@@ -171,6 +171,10 @@ def has_gradient_in_rows(tensor: torch.Tensor) -> bool:
     return row_major(tensor.shape) == like(tensor).strides or tensor.numel() == 0
 
 
+def has_elements(tensor: torch.Tensor) -> bool:
+    return tensor._has_symbolic_sizes_strides or tensor.numel() > 0
+
+
 def is_real(tensor: torch.Tensor) -> bool:
     return not tensor.is_complex()
 
@@ -184,6 +188,9 @@ def is_not_bool(tensor: torch.Tensor) -> bool:
 ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
     aten.linalg_vector_norm.default: (0, is_real),  # magnitudes are computed in the dtype of the result
     aten.native_group_norm.default: (0, in_memory_order),
+    aten.native_group_norm_backward.default: (1, has_elements),  # the rule divides by their number
+    aten.native_batch_norm.default: (0, torch.is_floating_point),
+    aten._native_batch_norm_legit.default: (0, torch.is_floating_point),
     aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
     aten.mv.default: (0, is_not_bool),  # eager has no kernel: the operator raises its own error
     aten.addmv.default: (0, is_not_bool),

@@ -156,3 +156,19 @@ def test_gradient_of_a_softmax_at_a_masked_element() -> None:
         leaf = x.clone().requires_grad_()
         gradients += torch.autograd.grad(softmax(leaf, 1), leaf, y)
     assert torch.equal(gradients[0].signbit(), gradients[1].signbit())
+
+
+def test_gradient_of_a_group_norm_without_elements() -> None:
+    x = torch.randn(2, 6, 0, requires_grad=True)
+    weight = torch.ones(6, requires_grad=True)
+    with config.patch(raise_on_error=True):
+        out = capture.compile(F.group_norm)(x, 3, weight)
+    for gradient in torch.autograd.grad(out, (x, weight), torch.ones(2, 6, 0)):
+        assert not gradient.any()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_batch_norm_of_ints_raises_as_in_eager(dynamic: bool) -> None:
+    x = torch.arange(24).reshape(4, 6)
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        capture.compile(lambda x: F.batch_norm(x, None, None, training=True), dynamic=dynamic)(x)
