@@ -5,7 +5,6 @@
 #include "convolution/geometry.h"
 
 #include <Python.h>
-#include <string.h>
 
 #include "convolution/tiles.h"
 
@@ -95,18 +94,18 @@ int64_t place_of(const Copy *copy, int64_t row, int64_t column)
            + at / copy->phases;
 }
 
-static void copy_row(const Copy *copy, const float *from, float *to)
+/* The rows [begin, end) of a channel, of one phase of its columns. */
+static void copy_phase(const Copy *copy, int64_t phase, int64_t begin, int64_t end, const float *from,
+                       float *to)
 {
-    for (int64_t phase = 0; phase < copy->phases; phase++, to += copy->size[COLUMNS]) {
-        const int64_t first = copy->first[COLUMNS] + phase, step = copy->phases;
-        const int64_t begin = first < 0 ? divided_up(-first, step) : 0;
-        const int64_t end = first < copy->from[COLUMNS] ? divided_up(copy->from[COLUMNS] - first, step) : 0;
-        const int64_t last = least(end, copy->size[COLUMNS]);
-        if (step == 1 && last > begin) {
-            memcpy(to + begin, from + first + begin, (size_t)(last - begin) * sizeof(float));
-            continue;
-        }
-        pick(from + first + begin * step, step, last - begin, to + begin);
+    const int64_t first = copy->first[COLUMNS] + phase, step = copy->phases;
+    const int64_t column = first < 0 ? divided_up(-first, step) : 0; /* of the copy: the first one inside */
+    const int64_t last = first < copy->from[COLUMNS] ? divided_up(copy->from[COLUMNS] - first, step) : 0;
+    const int64_t count = least(last, copy->size[COLUMNS]) - column;
+    from += (copy->first[ROWS] + begin) * copy->from[COLUMNS] + first + column * step;
+    to += begin * row_of(copy) + phase * copy->size[COLUMNS] + column;
+    for (int64_t row = begin; row < end; row++, from += copy->from[COLUMNS], to += row_of(copy)) {
+        pick(from, step, count, to);
     }
 }
 
@@ -116,9 +115,8 @@ void copy_image(const Copy *copy, const float *image, int64_t channels, float *t
     const int64_t begin = copy->first[ROWS] < 0 ? -copy->first[ROWS] : 0;
     const int64_t end = least(copy->size[ROWS], copy->from[ROWS] - copy->first[ROWS]);
     for (int64_t channel = 0; channel < channels; channel++, image += plane, to += channel_of(copy)) {
-        for (int64_t row = begin; row < end; row++) {
-            const int64_t row_of_image = copy->first[ROWS] + row;
-            copy_row(copy, image + row_of_image * copy->from[COLUMNS], to + row * row_of(copy));
+        for (int64_t phase = 0; phase < copy->phases; phase++) {
+            copy_phase(copy, phase, begin, end, image, to);
         }
     }
 }

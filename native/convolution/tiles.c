@@ -162,13 +162,43 @@ void interleave(const float *even, const float *odd, int64_t size, float *to)
     }
 }
 
-__attribute__((target("avx2"))) void pick(const float *from, int64_t step, int64_t count, float *to)
+enum { HALF = BLOCK / 2 };
+
+/* The last elements are copied twice. */
+static inline __attribute__((always_inline, target("avx2"))) void copy(const float *from, int64_t count,
+                                                                       float *to)
 {
     int64_t i = 0;
-    for (; step == 2 && i + BLOCK < count; i += BLOCK) { /* it reads an element more: not in the last block */
+    for (; i + BLOCK <= count; i += BLOCK) {
+        _mm256_storeu_ps(to + i, _mm256_loadu_ps(from + i));
+    }
+    if (i + HALF <= count) {
+        _mm_storeu_ps(to + i, _mm_loadu_ps(from + i));
+    }
+    if (i < count && count >= HALF) {
+        _mm_storeu_ps(to + count - HALF, _mm_loadu_ps(from + count - HALF));
+        return;
+    }
+    for (; i < count; i++) {
+        to[i] = from[i];
+    }
+}
+
+__attribute__((target("avx2"))) void pick(const float *from, int64_t step, int64_t count, float *to)
+{
+    if (step == 1) {
+        copy(from, count, to);
+        return;
+    }
+    int64_t i = 0; /* of two steps, vectors read an element more: not the last one */
+    for (; step == 2 && i + BLOCK < count; i += BLOCK) {
         const __m256 left = _mm256_loadu_ps(from + 2 * i), right = _mm256_loadu_ps(from + 2 * i + BLOCK);
         const __m256i pairs = _mm256_castps_si256(_mm256_shuffle_ps(left, right, 0x88));
         _mm256_storeu_si256((__m256i *)(to + i), _mm256_permute4x64_epi64(pairs, 0xd8));
+    }
+    for (; step == 2 && i + HALF < count; i += HALF) {
+        const __m128 left = _mm_loadu_ps(from + 2 * i), right = _mm_loadu_ps(from + 2 * i + HALF);
+        _mm_storeu_ps(to + i, _mm_shuffle_ps(left, right, 0x88));
     }
     for (; i < count; i++) {
         to[i] = from[i * step];

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "convolution/tiles.h"
 #include "graph/clock.h"
 
 #define ALIGNMENT 64
@@ -54,7 +55,7 @@ static bool is_turned(const OwnProduct *product)
 {
     return product->columns < least_columns && product->columns >= LEAST_TURNED
            && product->columns >= least_rows && product->rows >= least_columns
-           && product->inner >= LEAST_INNER_TURNED;
+           && product->inner >= LEAST_INNER_TURNED && tiles_for(1) != NULL; /* `transpose` needs AVX2 */
 }
 
 static bool is_large_enough(const OwnProduct *product)
@@ -131,28 +132,18 @@ bool own_product_ready(const OwnProduct *product)
     return true;
 }
 
-/* to[j][i] = from[i][j] */
-static void turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-                 int64_t to_row)
-{
-    for (int64_t j = 0; j < columns; j++) {
-        for (int64_t i = 0; i < rows; i++) {
-            to[j * to_row + i] = from[i * from_row + j];
-        }
-    }
-}
-
 static void run_turned(const OwnProduct *product, float *output, const float *left, const float *right,
                        const float *bias)
 {
     const OwnProduct transposed = transpose_of(product);
     char *const turned = workspace, *const turned_bias = turned + turned_bytes(product);
     if (bias != NULL) {
-        turn(bias, product->bias_row, product->rows, product->columns, (float *)turned_bias, product->rows);
+        transpose(bias, product->bias_row, product->rows, product->columns, (float *)turned_bias,
+                  product->rows);
     }
     run_product((float *)turned, right, left, bias == NULL ? NULL : (float *)turned_bias,
                 turned_bias + turned_bytes(product), NUMBERS(&transposed));
-    turn((float *)turned, product->rows, product->columns, product->rows, output, product->output_row);
+    transpose((float *)turned, product->rows, product->columns, product->rows, output, product->output_row);
 }
 
 void own_product_run(const OwnProduct *product, float *output, const float *left, const float *right,
