@@ -61,14 +61,42 @@ def rule_of(func: OpOverload) -> Rule:
     if func in RULES:
         return RULES[func]
     if func in SHAPE_RULES:
-        return run_shape_rule(func)
+        rule = run_shape_rule(func)
+        return of_one_dtype(rule) if func in OF_ONE_DTYPE else rule
     written = [i for i, argument in enumerate(func._schema.arguments) if _is_written_list(argument)]
     general = foreign_rule_of(func) if is_foreign(func) else general_rule_of(func)
+    if func in OF_ONE_DTYPE:
+        return of_one_dtype(general)
     if func._opname.startswith("_fused_") and not func._schema.returns:
         general = write_nothing
     if func._opname.startswith("_foreach_"):
         general = rule_for_each(func, general)
     return counting_writes(general, written) if written else general
+
+
+#: operators that eager refuses for floats of several dtypes; rules and meta kernels of torch take them
+OF_ONE_DTYPE = frozenset((
+    aten.native_batch_norm.default, aten._native_batch_norm_legit.default,
+    aten._native_batch_norm_legit.no_stats, aten.native_layer_norm.default, aten.lerp.Scalar,
+    aten.lerp.Tensor, aten.nll_loss_forward.default, aten.nll_loss2d_forward.default,
+    aten._cdist_forward.default, aten.linalg_cross.default, aten.put.default, aten.put_.default,
+    aten.grid_sampler_2d.default, aten.grid_sampler_3d.default,
+))  # fmt: skip
+
+
+def are_mixed(args: tuple[Any, ...]) -> bool:
+    """Whether the arguments are floats of several dtypes."""
+    return len({tensor.dtype for tensor in tensors_in(args) if tensor.is_floating_point()}) > 1
+
+
+def of_one_dtype(rule: Rule) -> Rule:
+    """Other dtypes run on real zeros, for eager's own answer (statistics of half precision) or error."""
+
+    def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        small = are_mixed(args) and sum(tensor.numel() for tensor in tensors_in(args)) < LARGE
+        return (run_on_zeros if small else rule)(mode, func, args, kwargs)
+
+    return run
 
 
 def foreign_rule_of(func: OpOverload) -> Rule:

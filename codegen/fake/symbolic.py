@@ -71,11 +71,12 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
     Raises UnsupportedOperatorException where nothing can run it on symbols, and the errors of eager.
     """
-    results = run_on_all_sizes(mode, func, args, kwargs)
+    is_mixed = func in dispatch.OF_ONE_DTYPE and dispatch.are_mixed(args)
+    results = NotImplemented if is_mixed else run_on_all_sizes(mode, func, args, kwargs)
     if results is not NotImplemented:
         return results
     key = (func, kinds_of((args, kwargs)))
-    is_known = func not in SHAPE_RULES or key in mode.tried
+    is_known = not (is_mixed or func in SHAPE_RULES) or key in mode.tried
     present = None if is_known else try_present_sizes(mode, func, args, kwargs)
     results = run_on_symbols(mode, func, args, kwargs)
     if func in RESHAPING:

@@ -395,3 +395,33 @@ def test_a_number_asked_of_a_prim_leaves_the_dispatcher_as_it_was() -> None:
     with mode, pytest.raises(DataDependentOutputException):
         torch.ops.prims.item.default(value)
     assert not torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python)
+
+
+MIXED_DTYPES: dict[str, Any] = {
+    "batch_norm": lambda x: F.batch_norm(x, torch.zeros(2), torch.ones(2)),
+    "layer_norm": lambda x: F.layer_norm(x, (4,), torch.ones(4)),
+    "lerp": lambda x: x.lerp(torch.zeros(4), 0.3),
+    "nll_loss": lambda x: F.nll_loss(x[0, 0], torch.zeros(4, dtype=torch.long), torch.ones(4)),
+    "cdist": lambda x: torch.cdist(x, torch.ones(2, 2, 4, 4)),
+    "cross": lambda x: torch.linalg.cross(x[..., :3], torch.ones(2, 2, 4, 3)),
+    "put": lambda x: x.put(torch.tensor([0]), torch.ones(1)),
+    "grid_sample": lambda x: F.grid_sample(x, torch.zeros(2, 3, 3, 2), align_corners=False),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", MIXED_DTYPES)
+def test_mixed_dtypes_raise_as_in_eager(name: str, dynamic: bool) -> None:
+    """Also where nobody reads the result."""
+    x = torch.randn(2, 2, 4, 4, dtype=torch.float64)
+
+    def unread(x: torch.Tensor) -> torch.Tensor:
+        MIXED_DTYPES[name](x)
+        return x * 2
+
+    with pytest.raises(RuntimeError) as expected:
+        MIXED_DTYPES[name](x)
+    for function in (MIXED_DTYPES[name], unread):
+        with pytest.raises(RuntimeError) as found:
+            capture.compile(function, dynamic=dynamic)(x)
+        assert str(found.value) == str(expected.value)
