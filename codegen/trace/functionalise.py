@@ -26,6 +26,7 @@ from torch._ops import OpOverload
 from capture_records import dataclass
 from codegen.kernel.errors import UntraceableError
 from codegen.trace.view_call import ViewCall
+from codegen.trace.written_parts import shown
 
 aten = torch.ops.aten
 UNSEEN = "a write through Tensor.data, which autograd does not see, to a tensor that a gradient depends on"
@@ -97,7 +98,12 @@ class Memories:
         if self.in_backward and tracked.memory.written_as_data:
             raise UntraceableError(UNSEEN)
         if tracked.version != tracked.memory.version and tracked.parent is not None:
-            tracked.node = self.replay(tracked, self.current(tracked.parent))
+            contents = self.current(tracked.parent)
+            if tracked.view is None or tracked.memory.placeholder is not None:
+                tracked.node = self.replay(tracked, contents)
+            else:
+                found = shown(tracked.view, tracked.tensor, tracked.parent.tensor, contents)
+                tracked.node = found.node if found.is_view else self.replay(tracked, found.node)
             tracked.version = tracked.memory.version
         return tracked.node
 
@@ -144,7 +150,15 @@ class Memories:
         same = (
             value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
         )
-        return node if same else self.recorder.emit(aten.copy.default, (self.current(tracked), node), {})
+        return node if same else self.recorder.emit(aten.copy.default, (self.place(tracked), node), {})
+
+    def place(self, tracked: Tracked) -> fx.Node:
+        """A node with the layout of the tensor, whose contents do not matter: of no memory, if possible."""
+        layout = tracked.tensor.shape, tracked.tensor.stride()
+        if not all(type(number) is int for numbers in layout for number in numbers):
+            return self.current(tracked)
+        options = {"dtype": tracked.tensor.dtype, "device": tracked.tensor.device}
+        return self.recorder.emit(aten.empty_strided.default, (*map(list, layout),), options)
 
     def scatter(self, parent: Tracked, view: ViewCall | None, node: fx.Node) -> fx.Node:
         """The contents of the parent after `node` was written through `view`."""
@@ -198,34 +212,27 @@ def inverse_of(*funcs: OpOverload) -> Callable[[Inverse], Inverse]:
     return register
 
 
-def arguments(view: ViewCall) -> dict[str, Any]:
-    """The view's arguments by name, with defaults, without the tensor."""
-    names = view.func._schema.arguments[1:]
-    given = dict(zip((argument.name for argument in names), view.args)) | view.kwargs
-    return {argument.name: given.get(argument.name, argument.default_value) for argument in names}
-
-
 @inverse_of(aten.select.int)
 def _select(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    given = arguments(view)
+    given = view.arguments()
     return aten.select_scatter.default, (node, given["dim"], given["index"])
 
 
 @inverse_of(aten.slice.Tensor)
 def _slice(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    given = arguments(view)
+    given = view.arguments()
     return aten.slice_scatter.default, (node, given["dim"], given["start"], given["end"], given["step"])
 
 
 @inverse_of(aten.diagonal.default)
 def _diagonal(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    given = arguments(view)
+    given = view.arguments()
     return aten.diagonal_scatter.default, (node, given["offset"], given["dim1"], given["dim2"])
 
 
 @inverse_of(aten.as_strided.default)
 def _as_strided(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    given = arguments(view)
+    given = view.arguments()
     if parent.storage_offset() != 0 or not parent.is_contiguous():
         raise UntraceableError("a write through as_strided of a tensor that is not row-major")
     return aten.as_strided_scatter.default, (node, given["size"], given["stride"], given["storage_offset"])
@@ -243,7 +250,7 @@ def _transpose(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
 
 @inverse_of(aten.permute.default)
 def _permute(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    dims = [dim % parent.dim() for dim in arguments(view)["dims"]]
+    dims = [dim % parent.dim() for dim in view.arguments()["dims"]]
     return aten.permute.default, (node, [dims.index(dim) for dim in range(len(dims))])
 
 
@@ -269,12 +276,12 @@ def _expand(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
 
 @inverse_of(aten.unbind.int)
 def _unbind(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    return aten.select_scatter.default, (node, arguments(view)["dim"], view.index)
+    return aten.select_scatter.default, (node, view.arguments()["dim"], view.index)
 
 
 @inverse_of(aten.split.Tensor, aten.split_with_sizes.default)
 def _split(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
-    given = arguments(view)
+    given = view.arguments()
     index = view.index or 0
     if view.func is aten.split.Tensor:
         start = given["split_size"] * index

@@ -26,3 +26,9 @@ class ViewCall:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     index: int | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Its arguments by name, with defaults, without the tensor."""
+        names = self.func._schema.arguments[1:]
+        given = dict(zip((argument.name for argument in names), self.args)) | self.kwargs
+        return {argument.name: given.get(argument.name, argument.default_value) for argument in names}
