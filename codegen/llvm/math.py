@@ -2,9 +2,9 @@
 
 In:  `Op` names of `codegen/kernel/ops.py` that have no machine instruction; one operand or two, vectors or
      scalars.
-Out: instructions. The frequent functions of float32 are inline (range reduction and a polynomial, at most
-     about 2 ulp). All others call the vector function of Sleef that libtorch_cpu exports (at most 1 ulp;
-     eager calls many of them too), or libm if the processor has only SSE2.
+Out: instructions. The frequent functions of float32, and exp and tanh of float64, are inline (range reduction
+     and a polynomial, at most about 2 ulp). All others call the vector function of Sleef that libtorch_cpu
+     exports (at most 1 ulp; eager calls many of them too), or libm if the processor has only SSE2.
 
     exp f32 %x     ->     n = round(x / log 2); r = x - n * log 2; (1 + r + r**2 * P(r)) * 2**n
 
@@ -181,16 +181,23 @@ def exp_f64(code: Code, x: str) -> str:
 
     for predicate, bound in (("fcmp olt", -746.0), ("fcmp ogt", 710.0)):
         x = code.select(code.compare(predicate, "f64", x, number(bound)), "f64", number(bound), x)
+    rest, n, exponent = _expm1_parts_f64(code, x)
+    return _scaled(code, "f64", code.binary("fadd", "f64", rest, number(1.0)), n, exponent)
+
+
+def _expm1_parts_f64(code: Code, x: str) -> tuple[str, str, str]:
+    """exp(x) = (1 + rest) * 2**n with rest near 0: (rest, n as float, n as i64)."""
+
+    def number(value: float) -> str:
+        return code.constant("f64", value)
+
     shifted = code.fma("f64", x, number(math.log2(math.e)), number(_ROUNDING_F64))
     n = code.binary("fsub", "f64", shifted, number(_ROUNDING_F64))
     r = code.fma("f64", n, number(-_LOG2_LOW_F64), code.fma("f64", n, number(-_LOG2_HIGH_F64), x))
     rest = code.polynomial("f64", polynomials.EXP_F64, r)
-    first = code.binary(
-        "fadd", "f64", code.fma("f64", rest, code.binary("fmul", "f64", r, r), r), number(1.0)
-    )
     bits = code.bits("f64", "i64", shifted)
     exponent = code.binary("sub", "i64", bits, code.constant("i64", _ROUNDING_BITS_F64))
-    return _scaled(code, "f64", first, n, exponent)
+    return code.fma("f64", rest, code.binary("fmul", "f64", r, r), r), n, exponent
 
 
 @emits("exp")
@@ -226,7 +233,29 @@ def _sigmoid(code: Code, dtype: str, x: str) -> str:
     return code.binary("fdiv", dtype, one, code.binary("fadd", dtype, one, e))
 
 
-@inline_f32("tanh")
+@emits("tanh")
+def _tanh(code: Code, dtype: str, x: str) -> str:
+    if dtype == "f32":
+        return _tanh_f32(code, x)
+    return _tanh_f64(code, x) if code.target.fma else call_library(code, "tanh", dtype, x)
+
+
+def _tanh_f64(code: Code, x: str) -> str:
+    """m / (m + 2) with m = exp(2 * |x|) - 1, which is 0 where x is: no part of it needs a form of its own."""
+
+    def number(value: float) -> str:
+        return code.constant("f64", value)
+
+    magnitude = code.intrinsic("fabs", "f64", x)
+    is_far = code.compare("fcmp ogt", "f64", magnitude, number(20.0))
+    limited = code.select(is_far, "f64", number(20.0), magnitude)
+    rest, _, exponent = _expm1_parts_f64(code, code.binary("fadd", "f64", limited, limited))
+    power = _power_of_two(code, "f64", exponent)
+    m = code.fma("f64", rest, power, code.binary("fsub", "f64", power, number(1.0)))
+    quotient = code.binary("fdiv", "f64", m, code.binary("fadd", "f64", m, number(2.0)))
+    return code.intrinsic("copysign", "f64", quotient, x)
+
+
 def _tanh_f32(code: Code, x: str) -> str:
     """Near 0 a polynomial; further out 1 - 2 / (exp(2 * |x|) + 1)."""
     magnitude = code.intrinsic("fabs", "f32", x)

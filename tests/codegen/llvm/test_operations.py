@@ -310,6 +310,15 @@ def test_exponentials_in_float64_on_many_values(run) -> None:
     assert error.max() <= 1.6, f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
 
 
+def test_tanh_in_float64_on_many_values(run) -> None:
+    torch.manual_seed(1)
+    scales = torch.tensor([1e-300, 1e-8, 1e-3, 0.1, 1, 5, 20], dtype=torch.float64)
+    x = (torch.randn(30_000, 1, dtype=torch.float64) * scales).flatten()
+    actual = apply(run, "tanh", [x], ("f64",), "f64")
+    error = ulp_error(actual, torch.from_numpy(np.tanh(x.numpy())))
+    assert error.max() <= 3.5, f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
+
+
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda value: value)
 def test_scalar_form_gives_what_the_vector_form_gives(run_host, name: str, dtype: str) -> None:
     """Equal in every bit: a value is uniform in one kernel and varying in another."""
