@@ -1,4 +1,5 @@
-"""Loops that can be left at a turn: a frame that is called once moves to its resume function.
+"""Loops that can be left at a turn: a frame that is called once, or has a long loop, moves to its resume
+function.
 
 In:  a code object with loops.
 Out: a code object that does the same in its place. At the begin of each turn it asks a `_capture.Turns`,
@@ -183,7 +184,7 @@ def continued(number: int, items: tuple[Any, ...], cells: tuple[types.CellType, 
     if loop.steps:
         resume.note_open_locals(resumed, {f"{STACK_ITEM}{loop.depth - 1}": frozenset()})
     _capture.mark_resume(resumed)
-    _capture.turns_begin(resumed)
+    _capture.turns_begin(twin.asked[number], resumed)
     closure = tuple(cell_of[name] for name in resume.cell_names(point.original))
     function = types.FunctionType(resumed, frame.f_globals, code.co_name, None, closure or None)
     owners = [] if owner is None else [frame.f_locals.get(owner)]

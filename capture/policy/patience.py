@@ -117,6 +117,8 @@ def kind(code: CodeType, learned: Learned | None = None) -> Kind:
     spent, known = (None, None) if learned is None else (learned.spent_in(code), learned.kind_of(code))
     if spent is not None:
         _capture.spent_earlier(code, *spent)
+    if learned is not None and learned.left_loops(code):
+        _capture.leaves_loops(code)
     if known is not None:
         return known
     if code.co_name == "forward":
@@ -174,11 +176,11 @@ def patient(converter: Any, settings: CaptureSettings) -> Any:
     )
 
 
-def judge_turns(code: CodeType, entry: Any, python: int, own: tuple[int, int]) -> bool:
+def judge_turns(code: CodeType, entry: Any, python: int, own: tuple[int, int], records: bool) -> bool:
     """Whether a loop that Python has left pays, by the nanoseconds of a turn with all that it calls: the mean
-    in Python; the mean and the least of the entry.
+    in Python; the mean and the least of the entry. records: its backward is no part of the turn.
     """
-    pays = min(own) <= PAYS * python
+    pays = min(own) <= (PAYS_WITH_BACKWARD if records else PAYS) * python
     observe.tell("trial", entry=entry, python=(python, python), own=own)
     if not pays:
         took = f"a turn of its loop took {own[0] / 1e6:.3f} ms, in Python {python / 1e6:.3f} ms"

@@ -3,7 +3,7 @@
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
  * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_reader, mark_resume,
- * is_resume,
+ * leaves_loops, is_resume,
  * all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
@@ -472,6 +472,18 @@ static PyObject *is_skipped(PyObject *module, PyObject *object)
     return has_mark(object, "is_skipped", CODE_SKIPPED);
 }
 
+/* leaves_loops(code): frames of earlier processes have left loops of it. */
+static PyObject *leaves_loops(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "leaves_loops");
+    CodeState *state = code == NULL ? NULL : ensure_code_state(code);
+    if (state == NULL) {
+        return NULL;
+    }
+    state->has_left = 1;
+    Py_RETURN_NONE;
+}
+
 static PyObject *mark_resume(PyObject *module, PyObject *object)
 {
     return set_mark(object, "mark_resume", CODE_RESUME);
@@ -551,6 +563,8 @@ static PyMethodDef functions[] = {
     {"is_skipped", is_skipped, METH_O, "is_skipped(code) -> bool."},
     {"mark_reader", mark_reader, METH_O,
      "mark_reader(code): its frames may read the variables of their callers."},
+    {"leaves_loops", leaves_loops, METH_O,
+     "leaves_loops(code): frames of earlier processes have left loops of it, and its frames may, too."},
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},
     {"is_resume", is_resume, METH_O, "is_resume(code) -> bool."},
     {"all_codes", all_codes, METH_NOARGS,

@@ -48,7 +48,8 @@ enum { MOST_GLANCES = 8 };
 typedef struct {
     enum CodeKind kind;
     Py_ssize_t runs;
-    int glances;  /* of the Patience at the arguments */
+    Py_ssize_t far_runs; /* > 0: after so many runs it showed that the capture is far off (patience.c) */
+    int glances;         /* of the Patience at the arguments */
     long long ns; /* without captures and entries below them; with the share of a backward behind them */
     long long first_ns;     /* of the first run, which pays for what is lazy below it */
     long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
@@ -82,6 +83,7 @@ typedef struct {
     long long python_ns;   /* a turn in Python; 0: nothing is compared */
     long long started_ns;  /* the present turn */
     long long captures_ns; /* of the hook at that time: a turn with a capture does not count */
+    int records;           /* a turn records operations for a backward that it does not run */
     int runs;
     Timing own;
 } TurnTrial;

@@ -25,12 +25,24 @@
 /* The time of a forward and its backward, in forwards. */
 enum { FORWARD_AND_BACKWARD = 3 };
 
-static enum Blocking blocking_inside(enum Blocking outside, enum CodeKind kind)
+/* Whether its frames leave loops though they run again: others did, or what repeats inside does not wait. */
+static int leaves_loops(const CodeState *state)
 {
-    if (kind == KIND_FORWARD || kind == KIND_BRIEF || kind == KIND_ONCE || outside == BLOCKS_LOOPS_TOO) {
+    return state->has_left || state->cold.far_runs > 0;
+}
+
+static enum Blocking blocking_inside(enum Blocking outside, const CodeState *state)
+{
+    const enum CodeKind kind = state->cold.kind;
+    if (kind == KIND_BRIEF || kind == KIND_ONCE || outside == BLOCKS_LOOPS_TOO) {
         return BLOCKS_LOOPS_TOO;
     }
-    return kind == KIND_LOOP || kind == KIND_LEFT ? BLOCKS_NOTHING : BLOCKS_CALLEES;
+    if (leaves_loops(state)) {
+        return BLOCKS_NOTHING; /* but see `keeps_callees` in turns.c */
+    }
+    return kind == KIND_FORWARD                     ? BLOCKS_LOOPS_TOO
+           : kind == KIND_LOOP || kind == KIND_LEFT ? BLOCKS_NOTHING
+                                                    : BLOCKS_CALLEES;
 }
 
 static int requires_grad(PyObject *value)
@@ -96,31 +108,33 @@ static PyObject *run_import(PyThreadState *tstate, InterpreterFrame *frame, Thre
 
 /* A frame around it keeps it back, and its callees, too: what all of them take counts for that frame. Most
  * frames of a cold program are of this sort, so they read no clock. */
-static int is_kept_back(const ThreadHook *hook, enum CodeKind kind)
+static int is_kept_back(const ThreadHook *hook, const CodeState *state)
 {
-    return hook->blocking != BLOCKS_NOTHING && blocking_inside(hook->blocking, kind) != BLOCKS_NOTHING;
+    return hook->blocking != BLOCKS_NOTHING && blocking_inside(hook->blocking, state) != BLOCKS_NOTHING;
 }
 
 static PyObject *run_kept_back(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
-                               enum CodeKind kind)
+                               const CodeState *state)
 {
     const enum Blocking outside = hook->blocking;
-    hook->blocking = blocking_inside(outside, kind);
+    hook->blocking = blocking_inside(outside, state);
     hook->units += (unsigned long long)Py_SIZE(frame_code(frame));
-    PyObject *value = run_in_python(tstate, frame, hook, kind);
+    PyObject *value = run_in_python(tstate, frame, hook, state->cold.kind);
     hook->blocking = outside;
     return value;
 }
 
-/* The first frame of code with loops runs as its twin, which may leave them, and so do all behind one that
- * did. (What runs again gets hot as a whole.) NULL: an exception, or the frame has no twin. */
+/* Code with loops runs as its twin, which may leave them: its first frame, those behind one that did, and
+ * those of code whose capture is far off. (What else runs again gets hot as a whole.) NULL: an exception, or
+ * the frame has no twin. */
 static PyCodeObject *twin_to_run(ThreadHook *hook, CodeState *state)
 {
-    const int is_first = state->cold.runs == 0 && state->count == 0;
-    const int may_leave = is_first || state->has_left || (state->marks & CODE_RESUME);
-    const int drives = blocking_inside(hook->blocking, state->cold.kind) == BLOCKS_NOTHING;
-    return state->cold.kind == KIND_LOOP && may_leave && drives ? patience_twin(hook->callback, hook, state)
-                                                                : NULL;
+    const enum CodeKind kind = state->cold.kind;
+    const int is_first = state->cold.runs == 0 && state->count == 0 && kind == KIND_LOOP;
+    const int may_leave = is_first || leaves_loops(state) || (state->marks & CODE_RESUME);
+    const int drives = blocking_inside(hook->blocking, state) == BLOCKS_NOTHING;
+    const int has_loops = kind == KIND_LOOP || kind == KIND_FORWARD;
+    return has_loops && may_leave && drives ? patience_twin(hook->callback, hook, state) : NULL;
 }
 
 /* Takes the reference to the value of a frame that may have left a loop. A resume function gives its
@@ -145,8 +159,8 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     if (state->cold.kind == KIND_IMPORT) {
         return run_import(tstate, frame, hook);
     }
-    if (is_kept_back(hook, state->cold.kind)) {
-        return run_kept_back(tstate, frame, hook, state->cold.kind);
+    if (is_kept_back(hook, state)) {
+        return run_kept_back(tstate, frame, hook, state);
     }
     PyCodeObject *twin = twin_to_run(hook, state);
     if (twin == NULL && PyErr_Occurred()) {
@@ -156,7 +170,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     const unsigned marks = state->marks;
     const enum Blocking outside = hook->blocking;
     TurnRun *around = turns_hide(hook);
-    hook->blocking = blocking_inside(outside, state->cold.kind);
+    hook->blocking = blocking_inside(outside, state);
     const unsigned long long units = hook->units;
     const long long away = hook->away_ns, captures = hook->capture_ns, below = hook->cold_ns;
     const unsigned long long backwards = hook->backwards, nodes = autograd_nodes() - hook->away_nodes;

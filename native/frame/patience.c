@@ -29,8 +29,8 @@
  * between them and the captured one is no constant. Of those that look alike (digest.c) it sees one.
  *
  * The outermost frame that runs again is worth the most: its graphs hold those of its callees. So no callee
- * of a cold frame is captured, until it is clear that the cold frame only drives others: it has a loop and is
- * not the forward function of a module. */
+ * of a cold frame is captured, until it is clear that the cold frame only drives others (it has a loop and is
+ * not the forward function of a module), or that its capture is far off. */
 
 #include "frame/patience.h"
 
@@ -41,8 +41,12 @@
 #include "frame/worked_time.h"
 
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
- * runs again. */
-enum { TURNS_OF_A_DRIVER = 4 };
+ * runs again. What is no driver, but whose capture is far off, inlines more. */
+enum { TURNS_OF_A_DRIVER = 4, TURNS_WHERE_IT_IS_FAR = 16 };
+
+/* The capture of code that has run so often is far off where Python has spent less than one of so many parts
+ * of its cost, and no forecast says that it will. */
+enum { RUNS_UNTIL_FAR = 8, PARTS_UNTIL_FAR = 2 };
 
 /* The future is looked at after so many runs, and each time that their number has doubled, if that of the
  * code can pay in so many times of what it has taken. What takes turns with an entry comes again: it is
@@ -151,18 +155,33 @@ static int was_hot(const Patience *patience, const CodeState *state)
     return state->earlier_ns >= Py_MAX(POSTPONED * cost, state->cold.postponed_ns);
 }
 
+/* Frames of the code had nothing to capture. */
+static int was_left(const CodeState *state)
+{
+    return state->count > 0 && !code_state_is_warm(state);
+}
+
+/* A run that is shorter has a few small operations at most: nanoseconds. */
+enum { SHORT_RUN_NS = 20000 };
+
+/* Where frames of the code had nothing to capture, short ones that differ from them have not, either: a
+ * method that stores its arguments, a counter. */
+static int is_worth_another_look(const CodeState *state)
+{
+    return !was_left(state) || state->cold.ns >= SHORT_RUN_NS * (long long)state->cold.runs;
+}
+
 static int is_hot(const Patience *patience, const CodeState *state)
 {
     const ColdRuns *cold = &state->cold;
     const int has_paid = cold->ns >= cold->postponed_ns && price_is_reached(&patience->rates, state, cold->ns)
-                         && is_longer_than_before(state);
+                         && is_longer_than_before(state) && is_worth_another_look(state);
     return (has_paid || was_hot(patience, state)) && has_run(patience, state);
 }
 
 static int is_worth_a_forecast(const Patience *patience, const CodeState *state)
 {
-    const int was_left = state->count > 0 && !code_state_is_warm(state); /* nothing is expected of it */
-    return patience->foresee != NULL && !was_left
+    return patience->foresee != NULL && !was_left(state) /* nothing is expected of it */
            && state->cold.ns > price_of(&patience->rates, state) / FARTHEST_FORECAST;
 }
 
@@ -271,6 +290,15 @@ static int is_rest_of_a_capture(const ThreadHook *hook, CodeState *state)
     return goes_on;
 }
 
+/* How often a frame of this cold code has to call another one until that is captured alone. 0: it waits for
+ * no caller. */
+static long long turns_of_a_driver(const ColdRuns *cold)
+{
+    return cold->kind == KIND_LOOP ? TURNS_OF_A_DRIVER * (cold->runs + 1)
+           : cold->far_runs > 0    ? TURNS_WHERE_IT_IS_FAR * (cold->runs - cold->far_runs + 1)
+                                   : 0;
+}
+
 /* A driver that calls this code a few times in each of its runs is worth a capture more than its callee.
  * Returns whether there is such a caller; where the callee was captured alone and is again, there is none. */
 static int caller_is_better(const PyThreadState *tstate, const CodeState *callee)
@@ -280,10 +308,7 @@ static int caller_is_better(const PyThreadState *tstate, const CodeState *callee
     }
     for (InterpreterFrame *frame = thread_frame(tstate); frame != NULL; frame = frame_caller(frame)) {
         CodeState *state = original_state(frame_code(frame));
-        if (state == NULL || state->count > 0 || state->cold.kind != KIND_LOOP) {
-            continue;
-        }
-        if (callee->cold.runs < TURNS_OF_A_DRIVER * (state->cold.runs + 1)) {
+        if (state != NULL && state->count == 0 && callee->cold.runs < turns_of_a_driver(&state->cold)) {
             return 1;
         }
     }
@@ -303,6 +328,18 @@ static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
         return stays_hot(patience, hook, state);
     }
     return is_time_for_a_forecast(patience, state) ? will_get_hot(patience, hook, state) : 0;
+}
+
+/* What is not hot: is its capture far off? Then what repeats inside does not wait for it: callees, and turns
+ * of its loops. */
+static void look_how_far(const Patience *patience, CodeState *state)
+{
+    ColdRuns *cold = &state->cold;
+    if (cold->kind == KIND_BRIEF || cold->runs < RUNS_UNTIL_FAR || !is_time_for_a_forecast(patience, state)) {
+        return;
+    }
+    const int is_far = PARTS_UNTIL_FAR * cold->ns < price_of(&patience->rates, state);
+    cold->far_runs = !is_far ? 0 : cold->far_runs > 0 ? cold->far_runs : cold->runs;
 }
 
 /* Whether the capture costs more than was known so far. -1: an exception. */
@@ -348,11 +385,13 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (is_looked_up(cold->kind)) {
         return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, state));
     }
-    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || !may_look_hot(patience, state)
-        || caller_is_better(tstate, state)) {
+    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || !may_look_hot(patience, state)) {
         return 0;
     }
-    const int hot = looks_hot(patience, hook, state);
+    const int hot = caller_is_better(tstate, state) ? 0 : looks_hot(patience, hook, state);
+    if (hot == 0) {
+        look_how_far(patience, state);
+    }
     const int more = hot == 1 ? costs_more(patience, hook, state) : 0;
     return more < 0 ? -1 : more ? looks_hot(patience, hook, state) : hot;
 }
@@ -416,6 +455,15 @@ static int is_worth_a_turn(const Rates *rates, const TurnWork *work)
     return rates->turn_ns == 0 || (is_long && work->turn_ns * PARTS_OF_A_TURN >= work->whole_ns);
 }
 
+/* The work without what the turns of the resume function take beside their graphs: three fifths of the least
+ * turn, see TURN_NS in capture/policy/patience.py. */
+static long long work_to_save(const Rates *rates, const TurnWork *work)
+{
+    const long long beside = rates->turn_ns * 3 / 5;
+    return beside == 0 ? work->ns
+                       : (long long)((double)work->ns * (1 - (double)beside / (double)work->turn_ns));
+}
+
 int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *work, int may_forecast)
 {
     const Patience *patience = (Patience *)callback;
@@ -423,11 +471,12 @@ int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *wor
         return 0;
     }
     const long long units = Py_MAX(work->units, units_of_nodes(work->nodes));
+    const long long ns = work_to_save(&patience->rates, work);
     /* as if the frame had run twice, each time for half of the work */
     CodeState turn = {
-        .cold = {.runs = 2, .ns = work->ns, .first_ns = work->ns / 2, .units = 2 * units},
+        .cold = {.runs = 2, .ns = ns, .first_ns = ns / 2, .units = 2 * units},
     };
-    const int reached = price_is_reached(&patience->rates, &turn, work->ns);
+    const int reached = price_is_reached(&patience->rates, &turn, ns);
     if (!reached && !(may_forecast && is_worth_a_forecast(patience, &turn))) {
         return 0;
     }
@@ -446,9 +495,10 @@ int patience_judge_turns(PyObject *callback, ThreadHook *hook, CodeState *state,
     }
     PyObject *own = timing_as_tuple(&trial->own);
     begin_callback(hook);
-    PyObject *answer = own == NULL ? NULL
-                                   : PyObject_CallFunction(patience->judge_turns, "OOLO", state->code, entry,
-                                                           trial->python_ns, own);
+    PyObject *answer =
+        own == NULL ? NULL
+                    : PyObject_CallFunction(patience->judge_turns, "OOLOO", state->code, entry,
+                                            trial->python_ns, own, trial->records ? Py_True : Py_False);
     end_callback(hook);
     Py_XDECREF(own);
     const int pays = answer == NULL ? -1 : PyObject_IsTrue(answer);

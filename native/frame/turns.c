@@ -1,4 +1,5 @@
-/* When a frame leaves its loop: the loop of a function that is called once gets hot while it runs.
+/* When a frame leaves its loop: the loop of a function that is called once gets hot while it runs, and a long
+ * one in a function that runs again is captured turn by turn where the capture of the whole is far off.
  *
  * In:  the code of a twin (capture/bytecode/turns.py), which asks a `Turns` at the begin of each turn.
  * Out: whether the frame goes on in its resume function, which is captured for one turn.
@@ -8,7 +9,11 @@
  * What counts is the time that the loop spends in the frame itself: operators that it calls, and its own
  * bytecode. Callees are captured alone, and so do not count, nor does the backward of what they record. But
  * the capture of a turn inlines them, so it costs what they cost, too. The outermost loop that turns is the
- * one that is left: its turn holds those of the loops inside. */
+ * one that is left: its turn holds those of the loops inside.
+ *
+ *     forward() calls a cell for each of 400 items     ->     each item runs the graph of one
+ *
+ * Of a forward function the time of callees counts, since they wait for the turn. */
 
 #include "frame/turns.h"
 
@@ -19,6 +24,7 @@
 #include "tensors/tensor_access.h"
 
 #include <string.h>
+#include <stddef.h>
 #include <structmember.h>
 
 /* Loops that have turned less may end at once. */
@@ -30,6 +36,14 @@ enum { LEAST_MEASURED = 2 };
 /* A loop that turns so often without a turn of the loop around it is left alone, if that one has turned less
  * than LEAST_TURNS. */
 enum { LEAST_TURNS_INSIDE = 64 };
+
+/* A loop of a function that runs again, and whose capture is far off, has to turn so often in a frame: where
+ * it turns less, one graph for all turns is worth its cost. */
+enum { LEAST_TURNS_WHERE_FAR = 16 };
+
+/* The callees of a forward function whose capture is far off wait for the turns of its loops in so many more
+ * runs. */
+enum { RUNS_FOR_TURNS = 16 };
 
 /* The count begins with the second turn: the first one pays for what is lazy. */
 enum { TURNS_BEFORE_THE_COUNT = 2 };
@@ -45,11 +59,12 @@ static PyTypeObject TurnRun_Type;
 
 typedef struct {
     PyObject_HEAD
-    int number;      /* of the loop */
-    int outer;       /* that of the loop around it, or -1 */
-    long long units; /* code units of a turn */
-    int always;      /* the frame ends at this turn: it has begun in the loop; 0: it has not */
-    char left;       /* the loop was left before, and is left again without a price */
+    int number;        /* of the loop */
+    int outer;         /* that of the loop around it, or -1 */
+    long long units;   /* code units of a turn */
+    int always;        /* the frame ends at this turn: it has begun in the loop; 0: it has not */
+    char left;         /* the loop was left before, and is left again without a price */
+    PyObject *resumed; /* the code that goes on behind it, once a frame of this process has left it */
 } Turns;
 
 static PyObject *turns_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -167,6 +182,16 @@ static long long lasting_work(const Turns *self, TurnRun *run, long long all, lo
     return run->least_ns < 0 ? 0 : Py_MIN(all, TIMES_THE_LEAST * turns * run->least_ns);
 }
 
+/* What earlier frames of the function have spent in the loop, if it took the same share of them. */
+static long long earlier_work(const TurnRun *run, const TurnMark *now, long long own)
+{
+    const CodeState *state = original_state(run->twin);
+    const long long away = now->away_ns - run->begun.away_ns;
+    const long long whole = Py_MAX(now->ns - run->begun.ns - away, 1);
+    const double share = (double)own / (double)Py_MAX(whole, own);
+    return state == NULL || state->cold.far_runs == 0 ? 0 : (long long)(share * (double)state->cold.ns);
+}
+
 /* 1: a capture of one turn of this loop pays. -1 with an exception. */
 static int is_hot(const Turns *self, ThreadHook *hook, TurnRun *run)
 {
@@ -177,10 +202,10 @@ static int is_hot(const Turns *self, ThreadHook *hook, TurnRun *run)
     const long long nodes = (long long)(now.nodes - begin->nodes);
     const int trains = nodes > 0 && now.backwards > begin->backwards;
     const TurnWork work = {
-        .ns = own * (trains ? WITH_BACKWARD : 1),
+        .ns = own * (trains ? WITH_BACKWARD : 1) + earlier_work(run, &now, own),
         .turn_ns = own / turns,
         .whole_ns = run->turn_ns,
-        .units = (long long)(now.units - begin->units) / turns + self->units,
+        .units = run->turn_units,
         .nodes = nodes / turns,
     };
     const int may_forecast = (turns & (turns - 1)) == 0;
@@ -202,6 +227,16 @@ static long long turn_of_python(const Turns *self, const ThreadHook *hook, TurnR
     return measured < LEAST_MEASURED ? 0 : Py_MAX((now - run->measured_ns) / measured, 1);
 }
 
+/* What the count says of a turn, beside its time. */
+static void look_at_turns(const Turns *self, const ThreadHook *hook, TurnRun *run)
+{
+    const TurnMark *begin = &run->marks[self->number];
+    const long long turns = run->in_a_row[self->number] - TURNS_BEFORE_THE_COUNT;
+    run->turn_units = self->units + (long long)(hook->units - begin->units) / Py_MAX(turns, 1);
+    run->turn_records =
+        autograd_nodes() - hook->away_nodes > begin->nodes && hook->backwards == begin->backwards;
+}
+
 static void count_turn(const Turns *self, const ThreadHook *hook, TurnRun *run)
 {
     const int number = self->number;
@@ -216,13 +251,42 @@ static void count_turn(const Turns *self, const ThreadHook *hook, TurnRun *run)
     }
 }
 
+static int is_far(const TurnRun *run)
+{
+    const CodeState *state = original_state(run->twin);
+    return state != NULL && state->cold.far_runs > 0;
+}
+
+/* Whether the callees of a forward function wait for the turns of this loop, which inline them. */
+static int keeps_callees(const Turns *self, const TurnRun *run)
+{
+    const CodeState *state = original_state(run->twin);
+    if (state == NULL || state->cold.kind != KIND_FORWARD || run->stays) {
+        return 0;
+    }
+    const Py_ssize_t far = state->cold.far_runs;
+    return self->left || self->always > 0 || (far > 0 && state->cold.runs - far < RUNS_FOR_TURNS);
+}
+
 /* A short loop is a part of each turn of the loop around it. */
 static int is_worth_a_look(const Turns *self, const TurnRun *run)
 {
     if (self->outer < 0) {
-        return run->turns[self->number] >= LEAST_TURNS;
+        return run->turns[self->number] >= (is_far(run) && !self->left ? LEAST_TURNS_WHERE_FAR : LEAST_TURNS);
     }
     return run->turns[self->outer] < LEAST_TURNS && run->in_a_row[self->number] >= LEAST_TURNS_INSIDE;
+}
+
+enum Again { AGAIN_WHEN_IT_TURNS, AGAIN_AT_ONCE, AGAIN_IS_SLOWER };
+
+/* Whether the turn that the loop was left for has an entry, and is no slower than Python. */
+static enum Again leaves_again(const Turns *self)
+{
+    const CodeState *state = self->resumed == NULL ? NULL : code_state((PyCodeObject *)self->resumed);
+    const int is_slower = state != NULL && (state->marks & CODE_SKIPPED);
+    return is_slower                           ? AGAIN_IS_SLOWER
+           : state != NULL && state->count > 0 ? AGAIN_AT_ONCE
+                                               : AGAIN_WHEN_IT_TURNS;
 }
 
 static int turns_bool(Turns *self)
@@ -235,23 +299,36 @@ static int turns_bool(Turns *self)
         return 0; /* a debugger sees the frame go on */
     }
     count_turn(self, hook, run);
+    hook->blocking = keeps_callees(self, run) ? BLOCKS_LOOPS_TOO : BLOCKS_NOTHING;
     if (self->always > 0) {
         return run->turns[self->number] >= self->always;
     }
-    run->stays |= hook->readers != run->readers; /* its resume function has other variables */
-    if (run->stays || !is_worth_a_look(self, run)) {
+    const enum Again again = leaves_again(self);
+    run->stays |= again == AGAIN_IS_SLOWER || hook->readers != run->readers; /* it has other variables then */
+    if (run->stays || (again != AGAIN_AT_ONCE && !is_worth_a_look(self, run))) {
         return 0;
     }
-    run->turn_ns = turn_of_python(self, hook, run);
+    run->turn_ns = again == AGAIN_AT_ONCE ? 0 : turn_of_python(self, hook, run);
+    look_at_turns(self, hook, run);
     Py_INCREF(run); /* a forecast runs Python */
-    const int hot = run->turn_ns == 0 ? 0 : self->left ? 1 : is_hot(self, hook, run);
+    const int hot = again == AGAIN_AT_ONCE ? 1
+                    : run->turn_ns == 0    ? 0
+                    : self->left           ? 1
+                                           : is_hot(self, hook, run);
     if (hot > 0) {
         InterpreterFrame *frame = thread_frame(tstate);
-        run->stays = (!self->left && runs_again_around(frame)) || !sees_tensors(frame);
+        const int gets_hot_as_a_whole = !self->left && !is_far(run) && runs_again_around(frame);
+        run->stays = gets_hot_as_a_whole || !sees_tensors(frame);
     }
     const int leaves = hot > 0 ? !run->stays : hot;
     Py_DECREF(run);
     return leaves;
+}
+
+static void turns_dealloc(Turns *self)
+{
+    Py_XDECREF(self->resumed);
+    Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
 static void run_dealloc(TurnRun *run)
@@ -283,6 +360,7 @@ PyTypeObject Turns_Type = {
     .tp_basicsize = sizeof(Turns),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = turns_new,
+    .tp_dealloc = (destructor)turns_dealloc,
     .tp_as_number = &turns_as_number,
     .tp_members = members,
 };
@@ -299,6 +377,7 @@ static TurnRun *new_run(const ThreadHook *hook, PyCodeObject *twin)
     run->twin = (PyCodeObject *)Py_NewRef(twin);
     run->measured = run->looked = -1;
     run->readers = hook->readers;
+    run->begun = mark_now(hook, run);
     return run;
 }
 
@@ -333,6 +412,10 @@ PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 /* Turns before the comparison, and of it. */
 enum { TURNS_BEFORE = 3, TURNS_COMPARED = 12 };
 
+/* The first frame of a forward function pays for memory that the process does not have yet: the turns of the
+ * next one are compared. */
+enum { NOT_IN_THIS_FRAME = -(1 << 30) };
+
 int turn_begins(const ThreadHook *hook, CodeState *state, TurnTrial *judged)
 {
     TurnTrial *trial = &state->turns;
@@ -350,30 +433,43 @@ int turn_begins(const ThreadHook *hook, CodeState *state, TurnTrial *judged)
     return 1;
 }
 
-/* turns_begin(code): the frame that runs leaves its loop for this resume function. */
-static PyObject *turns_begin(PyObject *module, PyObject *code)
+/* turns_begin(turns, code): the frame that runs leaves this loop for this resume function. */
+static PyObject *turns_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    const ThreadHook *hook = thread_hook;
-    CodeState *state = PyCode_Check(code) ? ensure_code_state((PyCodeObject *)code) : NULL;
-    if (state == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_TypeError, "turns_begin: expected a code object, not %.200s",
-                                  Py_TYPE(code)->tp_name);
+    if (nargs != 2 || !Py_IS_TYPE(args[0], &Turns_Type) || !PyCode_Check(args[1])) {
+        return PyErr_Format(PyExc_TypeError, "turns_begin: expected a Turns and a code object");
     }
+    const ThreadHook *hook = thread_hook;
+    Turns *self = (Turns *)args[0];
+    CodeState *state = ensure_code_state((PyCodeObject *)args[1]);
+    if (state == NULL) {
+        return NULL;
+    }
+    Py_XSETREF(self->resumed, Py_NewRef(args[1]));
     const TurnRun *run = hook == NULL ? NULL : hook->turns;
     CodeState *leaving = run == NULL ? NULL : original_state(run->twin);
     if (leaving != NULL) {
         leaving->has_left = 1;
     }
-    state->turns = (TurnTrial){.python_ns = run == NULL ? 0 : run->turn_ns};
+    state->has_left = 1; /* it is a turn of the loop, and ends with it */
+    state->turns.started_ns = 0;
+    state->turns.runs = Py_MAX(state->turns.runs, 0); /* a comparison that has begun goes on */
+    if (run != NULL && run->turn_ns > 0) {
+        const int comes_again = leaving != NULL && leaving->cold.kind == KIND_FORWARD;
+        state->turns = (TurnTrial){
+            .python_ns = run->turn_ns,
+            .records = run->turn_records,
+            .runs = comes_again && leaving->cold.runs == 0 ? NOT_IN_THIS_FRAME : 0,
+        };
+        state->inlined_units = run->turn_units;
+    }
     Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-    {"turns_begin", turns_begin, METH_O,
-     "turns_begin(code): the frame that asks leaves its loop; the turns of that resume function are compared "
-     "with those of Python."},
+    {"turns_begin", (PyCFunction)(void (*)(void))turns_begin, METH_FASTCALL,
+     "turns_begin(turns, code): the frame that asks leaves its loop; the turns of that resume function are "
+     "compared with those of Python."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -24,6 +24,7 @@ typedef struct TurnRun {
     PyObject_HEAD
     PyCodeObject *twin; /* that the frame runs */
     long long below_ns;
+    TurnMark begun;             /* when the frame began */
     unsigned long long readers; /* of the hook, when the frame began */
     int looked;                 /* the loop of the last look, or -1 */
     long long own_ns, least_ns; /* its own work until then, and in one turn at least; -1: unknown */
@@ -31,6 +32,8 @@ typedef struct TurnRun {
     long long measured_turns, measured_ns; /* the begin of that */
     long long captures_ns;                 /* of the hook at that time */
     long long turn_ns;                     /* what a turn of that loop takes; 0: nobody knows */
+    long long turn_units;                  /* code units of a turn, with those of its callees */
+    int turn_records;                      /* it records operations for a backward that it does not run */
     int stays; /* it leaves no loop: that would not pay, or who reads its variables could see it */
     long long turns[MOST_LOOPS];
     long long in_a_row[MOST_LOOPS]; /* turns since the loop began the last time */

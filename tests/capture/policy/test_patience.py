@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import types
+from typing import NamedTuple
 
 import _capture
 import pytest
@@ -381,6 +382,49 @@ def test_what_a_frame_inlines_waits_anew_when_it_is_captured():
         outer(x)
         assert captured(outer.__code__)
         assert _capture.cold_runs(inner.__code__)[1] == 0
+
+
+class Pair(NamedTuple):
+    state: torch.Tensor
+    following: torch.Tensor | None
+
+
+class Memory:
+    """Keeps what it is given: there is nothing to capture."""
+
+    def __init__(self):
+        self.items = []
+
+    def push(self, *items):
+        self.items.append(Pair(*items))
+        sum(range(500))  # 5 us
+
+
+@pytest.mark.parametrize("late", [torch.ones(2), 3.5], ids=["tensor", "number"])
+def test_what_had_nothing_to_capture_is_not_asked_again_for_other_arguments(late):
+    memory, x = Memory(), torch.ones(2)
+    with capture.enable():
+        step(Model(2), x), step(Model(2), x)  # the first capture imports what captures need
+        for _ in range(8):
+            memory.push(x, None)
+        left = len(_capture.entries(Memory.push.__code__))
+        _, _, _, _, paid = _capture.cold_runs(Memory.push.__code__)
+        for _ in range(10_000):
+            memory.push(x, late)
+            if _capture.cold_runs(Memory.push.__code__)[2] > 2 * paid:
+                break
+    assert left == len(_capture.entries(Memory.push.__code__)) == 1
+    assert not counters["recompiles"]
+
+
+def test_long_frames_of_such_code_are():
+    def f(x, again):
+        return torch.linalg.svd(x @ x)[1].sum() if again else x
+
+    with capture.enable():
+        for again in (*[False] * 8, *[True] * 8):
+            f(torch.randn(60, 60), again)
+    assert captured(f.__code__)
 
 
 def test_an_optimizer_whose_step_breaks_is_tried_once():

@@ -684,5 +684,59 @@ def test_turns_check_their_arguments() -> None:
     with pytest.raises(ValueError, match="in a loop 3"):
         _capture.Turns(2, 3, 5)
     assert not _capture.Turns(0, -1, 5)  # no frame of a twin asks
-    with pytest.raises(TypeError, match="expected a code object"):
-        _capture.turns_begin(3)
+    with pytest.raises(TypeError, match="expected a Turns and a code object"):
+        _capture.turns_begin(_capture.Turns(0, -1, 5), 3)
+
+
+class Recurrent(torch.nn.Module):
+    """A cell that a forward function calls for each item: a graph of all its turns would cost too much."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.cell = torch.nn.RNNCell(2, 3)
+        self.head = torch.nn.Linear(3, 1)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        outputs, state = [], torch.zeros(values.shape[1], 3)
+        for value in values:
+            state = self.cell(value, state)
+            outputs += [self.head(state).tanh()]
+        return torch.stack(outputs)
+
+
+def loss_of(model: Recurrent, values: torch.Tensor) -> torch.Tensor:
+    return model(values).square().sum()
+
+
+def trains_a_recurrent_network(steps: int, length: int) -> tuple[Any, Any]:
+    model, values, losses = Recurrent(), torch.sin(torch.arange(4.0 * length)).reshape(length, 2, 2), []
+    for _ in range(steps):
+        loss = loss_of(model, values)
+        loss.backward()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter -= 0.001 * parameter.grad
+                parameter.grad = None
+        losses.append(loss.item())
+    return list(model.parameters()), losses
+
+
+def test_a_forward_function_leaves_its_long_loop_where_the_whole_is_far_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "UNIT_NS", 20_000)
+    expected, after = trains_a_recurrent_network(40, 200), trains_a_recurrent_network(3, 30)
+    with capture.enable():
+        same(trains_a_recurrent_network(40, 200), expected)
+        assert turns() > 0 and counters["graphs"]["calls_captured"] < 200
+        graphs = counters["graphs"]["compiled"]
+        same(trains_a_recurrent_network(3, 30), after)  # another length has the same turns
+    assert counters["graphs"]["compiled"] == graphs
+
+
+def test_a_forward_function_that_is_not_far_is_captured_as_a_whole() -> None:
+    expected = trains_a_recurrent_network(12, 20)
+    with capture.enable():
+        same(trains_a_recurrent_network(12, 20), expected)
+    assert counters["graphs"]["calls_captured"] > 20 * 3
