@@ -331,11 +331,13 @@ static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
 }
 
 /* What is not hot: is its capture far off? Then what repeats inside does not wait for it: callees, and turns
- * of its loops. */
+ * of its loops. (Frames that no entry of their code fits are variants: they were captured with their callees,
+ * and may be again.) */
 static void look_how_far(const Patience *patience, CodeState *state)
 {
     ColdRuns *cold = &state->cold;
-    if (cold->kind == KIND_BRIEF || cold->runs < RUNS_UNTIL_FAR || !is_time_for_a_forecast(patience, state)) {
+    const int may_be_far = cold->kind != KIND_BRIEF && state->count == 0 && cold->runs >= RUNS_UNTIL_FAR;
+    if (!may_be_far || !is_time_for_a_forecast(patience, state)) {
         return;
     }
     const int is_far = PARTS_UNTIL_FAR * cold->ns < price_of(&patience->rates, state);
