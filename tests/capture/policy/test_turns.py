@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 import capture
 from capture.policy import foresight, patience
 from capture.report.counters import counters
+from capture.stored.learned import Learned
 
 
 @pytest.fixture(autouse=True)
@@ -686,6 +687,24 @@ def test_turns_check_their_arguments() -> None:
     assert not _capture.Turns(0, -1, 5)  # no frame of a twin asks
     with pytest.raises(TypeError, match="expected a Turns and a code object"):
         _capture.turns_begin(_capture.Turns(0, -1, 5), 3)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_functions_that_run_again_leave_their_loops_as_those_of_earlier_processes(
+    f: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second run on, in the first turn."""
+    monkeypatch.setattr(patience, "UNIT_NS", 10**9)  # no function gets hot as a whole
+    monkeypatch.setattr(
+        Learned, "left_loops", lambda self, code: range(16) if code.co_filename == __file__ else []
+    )
+    monkeypatch.setattr(Learned, "note_left", lambda self, code, number: None)
+    expected, longer = f(16), f(19)
+    with capture.enable():
+        for _ in range(3):
+            same(f(16), expected)
+        same(f(19), longer)
+    assert counters["frames"]["captured"] > 0
 
 
 class Recurrent(torch.nn.Module):
