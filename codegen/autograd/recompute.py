@@ -40,9 +40,8 @@ VIEWS = PARTS | frozenset((
 ))  # fmt: skip
 CHEAP_VIEWS = VIEWS | frozenset((
     aten.reshape.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default,
-    aten.empty_strided.default,
     aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default,
-    aten.zeros.default, aten.ones.default,
+    aten.zeros.default, aten.ones.default, aten.empty_strided.default,
 ))  # fmt: skip
 
 

@@ -49,6 +49,7 @@ class Memory:
     written_without_grad: bool = False
     written_as_data: bool = False  # through `x.data`
     maker: fx.Node | None = None  # the node of the module whose call made it
+    part_writes: set[fx.Node] = field(default_factory=set)  # scatters that stand for writes through views
 
 
 @dataclass(eq=False, slots=True)
@@ -98,14 +99,17 @@ class Memories:
         if self.in_backward and tracked.memory.written_as_data:
             raise UntraceableError(UNSEEN)
         if tracked.version != tracked.memory.version and tracked.parent is not None:
-            contents = self.current(tracked.parent)
-            if tracked.view is None or tracked.memory.placeholder is not None:
-                tracked.node = self.replay(tracked, contents)
-            else:
-                found = shown(tracked.view, tracked.tensor, tracked.parent.tensor, contents)
-                tracked.node = found.node if found.is_view else self.replay(tracked, found.node)
+            tracked.node = self.present(tracked, tracked.parent)
             tracked.version = tracked.memory.version
         return tracked.node
+
+    def present(self, tracked: Tracked, parent: Tracked) -> fx.Node:
+        """The tensor in the present contents of its parent."""
+        contents, memory = self.current(parent), tracked.memory
+        if tracked.view is None or memory.placeholder is not None:
+            return self.replay(tracked, contents)
+        found = shown(tracked.view, tracked.tensor, parent.tensor, contents, memory.part_writes)
+        return found.node if found.is_view else self.replay(tracked, found.node)
 
     def replay(self, tracked: Tracked, base: fx.Node) -> fx.Node:
         """The tensor's view, applied to `base`."""
@@ -168,9 +172,11 @@ class Memories:
         if inverse is None:
             raise UntraceableError(f"a write through the view {view.func}")
         func, args = inverse(parent.tensor, view, node)
-        if func in SCATTERS:
-            args = (self.current(parent), *args)
-        return self.recorder.emit(func, args, {})
+        if func not in SCATTERS:
+            return self.recorder.emit(func, args, {})
+        written = self.recorder.emit(func, (self.current(parent), *args), {})
+        parent.memory.part_writes.add(written)
+        return written
 
 
 def mark_contents(node: fx.Node, placeholder: fx.Node) -> None:

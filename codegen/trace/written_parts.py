@@ -14,7 +14,7 @@ Without that a kernel computes each of the parts at all places, and nobody else 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -45,10 +45,20 @@ class Part(NamedTuple):
         return self.dim == other.dim and (self.stop <= other.start or other.stop <= self.start)
 
 
-def shown(view: ViewCall, tensor: torch.Tensor, parent: torch.Tensor, contents: fx.Node) -> Shown:
-    """What `tensor`, the view of `parent`, shows of the contents of the parent."""
+def shown(
+    view: ViewCall,
+    tensor: torch.Tensor,
+    parent: torch.Tensor,
+    contents: fx.Node,
+    writes: Collection[fx.Node],
+) -> Shown:
+    """What `tensor`, the view of `parent`, shows of the contents of the parent.
+
+    `writes` to this memory are looked through. A `slice_scatter` of the program is a memory of its own: what
+    it was made of is that of other tensors, which results must not share.
+    """
     part = part_of(view, parent)
-    while part is not None:
+    while part is not None and contents in writes:
         written = _part_written(contents, parent)
         if written == part and _is_like(contents.args[1], tensor):
             return Shown(contents.args[1], True)  # type: ignore[arg-type]

@@ -24,7 +24,6 @@
 #include "tensors/tensor_access.h"
 
 #include <string.h>
-#include <stddef.h>
 #include <structmember.h>
 
 /* Loops that have turned less may end at once. */
@@ -289,6 +288,14 @@ static enum Again leaves_again(const Turns *self)
                                                : AGAIN_WHEN_IT_TURNS;
 }
 
+/* 1: a turn pays, also without an entry of its own. -1: an exception. */
+static int turn_pays(const Turns *self, ThreadHook *hook, TurnRun *run)
+{
+    run->turn_ns = turn_of_python(self, hook, run);
+    look_at_turns(self, hook, run);
+    return run->turn_ns == 0 ? 0 : self->left ? 1 : is_hot(self, hook, run);
+}
+
 static int turns_bool(Turns *self)
 {
     ThreadHook *hook = thread_hook;
@@ -308,13 +315,9 @@ static int turns_bool(Turns *self)
     if (run->stays || (again != AGAIN_AT_ONCE && !is_worth_a_look(self, run))) {
         return 0;
     }
-    run->turn_ns = again == AGAIN_AT_ONCE ? 0 : turn_of_python(self, hook, run);
-    look_at_turns(self, hook, run);
-    Py_INCREF(run); /* a forecast runs Python */
-    const int hot = again == AGAIN_AT_ONCE ? 1
-                    : run->turn_ns == 0    ? 0
-                    : self->left           ? 1
-                                           : is_hot(self, hook, run);
+    run->turn_ns = 0; /* what has an entry is not compared anew */
+    Py_INCREF(run);   /* a forecast runs Python */
+    const int hot = again == AGAIN_AT_ONCE ? 1 : turn_pays(self, hook, run);
     if (hot > 0) {
         InterpreterFrame *frame = thread_frame(tstate);
         const int gets_hot_as_a_whole = !self->left && !is_far(run) && runs_again_around(frame);

@@ -137,6 +137,72 @@ def test_results_and_layouts_are_those_of_eager(f: Callable[..., Any], with_grad
     assert own == layouts
 
 
+def of_a_scatter_of_the_program(x, s):
+    y = torch.slice_scatter(x, s, 0, 0, 2)
+    v, w = y[3], y[0:2]
+    y[4].add_(1)
+    x.add_(1), s.mul_(2)
+    return v, w
+
+
+def of_a_scatter_of_a_view(x, s):
+    y = torch.slice_scatter(x[:1].expand(6, 6), s, 0, 0, 2)
+    v = y[3:]
+    y[0].add_(1)
+    return v
+
+
+def of_a_result(x, s):
+    t = s + 1
+    y = torch.slice_scatter(x * 2, t, 0, 0, 2)
+    v = y[0:2]
+    y[3].add_(1)
+    return t, v
+
+
+def of_a_copy(x, s):
+    y = x * 3
+    w = y[0:2]
+    y[0:2] = s
+    s.mul_(2)
+    return w
+
+
+def of_an_operator_that_changes_nothing(x, s):
+    y, t = (x * 3).int(), s.int()
+    w = y[0:2]
+    torch.floor(t, out=y[0:2])
+    return w, t
+
+
+SHARING = [
+    of_a_scatter_of_the_program, of_a_scatter_of_a_view, of_a_result, of_a_copy,
+    of_an_operator_that_changes_nothing,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", SHARING, ids=lambda f: f.__name__)
+def test_results_share_no_memory_of_what_was_written(f: Callable[..., Any]) -> None:
+    def run(g: Callable[..., Any]) -> tuple[Any, ...]:
+        torch.manual_seed(0)
+        arguments = torch.randn(6, 6), torch.randn(2, 6)
+        found = g(*arguments)
+        results = found if isinstance(found, tuple) else (found,)
+        memories = [t.untyped_storage().data_ptr() for t in (*arguments, *results)]
+        return (
+            [*arguments, *results],
+            [memories.index(memory) for memory in memories],
+            [*map(layout, results)],
+        )
+
+    def layout(tensor: torch.Tensor) -> tuple[int, ...]:
+        return tensor.stride()
+
+    (expected, *others), (found, *own) = run(f), run(capture.compile(f, fullgraph=True))
+    torch.testing.assert_close(found, expected)
+    assert own == others
+
+
 def test_parts_are_read_where_they_were_written() -> None:
     _, graph = traced(chunks, torch.randn(3, 6))
     names = [str(call) for call in calls(graph)]
