@@ -302,10 +302,15 @@ class Translator:
 
     # --- names ---
 
-    def load_local(self, name: str) -> Variable:
+    def bound_local(self, name: str) -> Variable:
+        """The value as it is: lazy, if nothing has looked at it yet."""
         variable = self.locals.get(name)
         if variable is None:
             raise raise_new(*unbound_local(name))
+        return variable
+
+    def load_local(self, name: str) -> Variable:
+        variable = self.bound_local(name)
         if isinstance(variable, LazyVariable):
             variable = self.locals[name] = realize(variable)
         return variable

@@ -110,11 +110,20 @@ def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
 
 def _build_everything(tx: RootTranslator, code: PythonCode) -> None:
     """Build the live objects that the frame made, before any object is changed and any code runs."""
-    held = [*tx.stack, *(tx.locals[n] for n in live_locals(tx)), *tx.cells.values()]
+    held = [*tx.stack, *(tx.locals[n] for n in live_locals(tx)), *tx.cells.values(), *_local_read(tx)]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
             if not _is_marker(part):
                 code.build(part)
+
+
+def _local_read(tx: RootTranslator) -> list[Variable]:
+    """The bound local that the instruction reads, if it reads one: a value that is looked at only now may
+    break the graph. The new code has no local of this name unless it is an argument.
+    """
+    instruction = tx.instructions[tx.index]
+    reads = instruction.name in dialect.READS_LOCAL - dialect.DELETES_LOCAL
+    return [tx.locals[instruction.value]] if reads and instruction.value in tx.locals else []
 
 
 def ends_the_frame(tx: RootTranslator) -> bool:
@@ -143,7 +152,11 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None)
     region = TryBegin(caught, handler.lasti, handler.depth) if handler is not None else None
     if region is not None:
         code.append(region)
-    _emit_instruction(tx, code, instruction, jumped, tx.keyword_names, tx.locals)
+    read = _local_read(tx)
+    if read:
+        code.load(*read)
+    else:
+        _emit_instruction(tx, code, instruction, jumped, tx.keyword_names, tx.locals)
     if region is not None:
         code.append(TryEnd(region))
     for target, by_jump in _successors(instruction):

@@ -46,7 +46,7 @@ def _store_fast(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("DELETE_FAST")
 def _delete_fast(tx: Translator, instruction: Instruction) -> None:
-    tx.load_local(instruction.value)
+    tx.bound_local(instruction.value)
     del tx.locals[instruction.value]
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from capture.variables.core.base import Deleted
 from capture.variables.core.class_lookup import lookup_type, plain_setattr
 from capture.variables.core.constant import ConstantVariable
@@ -29,16 +27,15 @@ def remove_attribute(owner: Any, name: str) -> None:
 
 
 def remove_past_class(owner: Any, name: str) -> None:
-    """The same without the `__delattr__` of the class, which the interpreter has already inlined."""
+    """The same without the `__delattr__` of the class: the frame has called it, or has gone past it."""
     with contextlib.suppress(AttributeError):
         object.__delattr__(owner, name)
 
 
 def store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
-    setter = lookup_type(owner.python_type(), "__setattr__")
-    plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
-    deleter = lookup_type(owner.python_type(), "__delattr__")
-    deletes_plainly = deleter in (*plain_setattr(), torch.nn.Module.__delattr__, type.__delattr__)
+    # what a class does more (a module registers its parts) is done: the frame has called it, or gone past it
+    plain = lookup_type(owner.python_type(), "__setattr__") in (*plain_setattr(), type.__setattr__)
+    deletes_plainly = lookup_type(owner.python_type(), "__delattr__") in (*plain_setattr(), type.__delattr__)
     remove = remove_attribute if deletes_plainly else remove_past_class
     for name, value in stores.items():
         deleted = isinstance(value, Deleted)
