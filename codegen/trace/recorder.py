@@ -61,6 +61,16 @@ ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # number of arguments of which one zero is enough
 
 
+def lacks_gradient(func: OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a tensor that the schema asks for is missing.
+
+    Some steps of autograd (attention) call their operator also where no gradient has come: behind the border
+    of the segment whose gradients are asked for. What they give is no gradient either.
+    """
+    required = (place.type.kind() == "TensorType" for place in func._schema.arguments)
+    return any(arg is None and needed for arg, needed in zip(args, required))
+
+
 # --- the recording mode -----------------------------------------------------------------------------------
 
 
@@ -173,6 +183,8 @@ class Recorder(TorchDispatchMode):
             raise UntraceableError(f"a call of {func} under autocast: its kernel casts inside")
         if torch._C._get_deterministic_algorithms() and func in NOT_DETERMINISTIC:
             raise UntraceableError(f"a call of {func} under deterministic algorithms")
+        if any(arg is None for arg in args) and lacks_gradient(func, args):
+            return None if len(func._schema.returns) == 1 else (None,) * len(func._schema.returns)
         if func in FROM_START:
             self.check_start(func, args, kwargs or {})
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0

@@ -371,3 +371,23 @@ def test_a_weight_on_both_sides_of_a_result(kind: type[torch.nn.RNNBase]) -> Non
     compiled = capture.compile(module)
     for _ in range(2):
         torch.testing.assert_close(gradients(compiled), gradients(module))
+
+
+def test_a_weight_on_both_sides_of_attention() -> None:
+    """The step of attention asks for its gradient: it is called without one behind the border of a part."""
+
+    def tied(x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        query = (x @ weight).view(2, 5, 4, 4).transpose(1, 2)
+        found = torch.nn.functional.scaled_dot_product_attention(query, query * 2, query * 3)
+        return found.transpose(1, 2).reshape(2, 5, 16) @ weight, found.exp()
+
+    x, weight = torch.randn(2, 5, 16), (torch.randn(16, 16) * 0.1).requires_grad_()
+
+    def gradients(function: Any, wanted: slice) -> list[torch.Tensor]:
+        return list(torch.autograd.grad(sum(y.sum() for y in function(x, weight)[wanted]), [weight]))
+
+    compiled = capture.compile(tied)
+    for wanted in (slice(0, 2), slice(0, 1), slice(1, 2)):
+        with capture.config.patch(raise_on_error=True):
+            found = gradients(compiled, wanted)
+        torch.testing.assert_close(found, gradients(tied, wanted))
