@@ -148,6 +148,7 @@ CALLS = {
         capture.variables.torch.module_polyfills.hooks_after
     """,
     "capture.variables.torch.optimizer_rules": """
+        torch._fused_adagrad_ torch._fused_adam_ torch._fused_adamw_ torch._fused_sgd_
         torch.optim.adam._multi_tensor_adam torch.optim.adam._single_tensor_adam
         torch.optim.sgd._multi_tensor_sgd torch.optim.sgd._single_tensor_sgd
     """,

@@ -2,7 +2,8 @@
 
 In:  a call of the loop over parameters of Adam, AdamW or SGD, with variables as arguments.
 Out: a node that is the whole step (`capture/graph/optimizer_steps.py`). The loop itself where torch's fused
-     operator does something else, or another project's backend gets the graph.
+     operator does something else, or another project's backend gets the graph. The fused operators, where
+     the program calls them: a rate that changes is a tensor.
 
     _single_tensor_adam(params, grads, ...)   ->   adam_steps(params, grads, ...)
 
@@ -85,6 +86,21 @@ _LOOPS = ("_single_tensor_", "_multi_tensor_")  # private names of torch: anothe
 for _module, _name, _update in ((adam, "adam", _adam), (sgd, "sgd", _sgd)):
     for _function in filter(None, (getattr(_module, loop + _name, None) for loop in _LOOPS)):
         _one_operation_for(_function, _update)
+
+
+def _takes_a_changing_rate(function: Any) -> None:
+    """Of torch's fused steps, the form that takes the rate as a tensor gets a rate that changes."""
+
+    @rule(function)
+    def call(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
+        lr = _rate(tx, kwargs)
+        keywords = kwargs if lr is None else kwargs | {"lr": lr}
+        return tx.output.call_function(tx, function, list(args), keywords)
+
+
+for _name in ("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_"):
+    if hasattr(torch, _name):
+        _takes_a_changing_rate(getattr(torch, _name))
 
 
 def _are(given: Given, value: Any, *names: str) -> bool:

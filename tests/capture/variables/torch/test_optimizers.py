@@ -23,6 +23,9 @@ OPTIMIZERS: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "adam": (lambda p: O.Adam(p, lr=0.01), True),
     "adam_amsgrad": (lambda p: O.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.1), True),
     "adam_fused": (lambda p: O.Adam(p, lr=0.01, fused=True), True),
+    "adamw_fused": (lambda p: O.AdamW(p, lr=0.01, fused=True), True),
+    "sgd_fused": (lambda p: O.SGD(p, lr=0.01, fused=True), True),
+    "adagrad_fused": (lambda p: O.Adagrad(p, lr=0.01, fused=True), True),
     "adamw": (lambda p: O.AdamW(p, lr=0.01), True),
     "rmsprop": (lambda p: O.RMSprop(p, lr=0.01, momentum=0.9, centered=True), True),
     "adagrad": (lambda p: O.Adagrad(p, lr=0.01, lr_decay=0.1), True),
@@ -114,7 +117,10 @@ def test_native_training(name: str) -> None:
     assert_alike(trained(make, "llvm"), trained(make, None), exactly=False)
 
 
-@pytest.mark.parametrize("name", ["adam", "adam_foreach", "adamw_foreach"])
+@pytest.mark.parametrize(
+    "name",
+    ["adam", "adam_foreach", "adamw_foreach", "adam_fused", "adamw_fused", "sgd_fused", "adagrad_fused"],
+)
 def test_learning_rates_of_a_schedule_need_one_graph(name: str) -> None:
     def loop(model: Any, optimizer: Any, batches: Any) -> None:
         schedule = O.lr_scheduler.CosineAnnealingLR(optimizer, 20)
