@@ -21,13 +21,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from importlib.machinery import ModuleSpec
 
 
 def _check_siblings() -> None:
-    """Raise a clear error if another module hides one of our packages: they have common names."""
+    """Raise a clear error if another module hides one of our packages: they have common names.
+
+    A folder of that name without Python files (data that a program keeps in `cache/`) hides none. Python
+    finds it first where an editable install has put us behind `sys.path`.
+    """
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in ("cache", "codegen", "guards"):
         spec = importlib.util.find_spec(name)
+        if spec is not None and _is_folder_of_data(spec):
+            spec = _import_from(home, name)
         found = spec.origin if spec is not None else None
         if found is None or os.path.dirname(os.path.dirname(os.path.abspath(found))) != home:
             where = f"{found or 'a namespace package or no file'} instead of {os.path.join(home, name)}"
@@ -35,6 +42,22 @@ def _check_siblings() -> None:
                 f"capture needs its own package {name!r}, but `import {name}` gives {where}: "
                 f"rename that module, or keep its folder off sys.path"
             )
+
+
+def _is_folder_of_data(spec: ModuleSpec) -> bool:
+    folders = spec.submodule_search_locations if spec.origin is None else None
+    return bool(folders) and not any(
+        name.endswith(".py") for folder in folders or () for name in os.listdir(folder)
+    )
+
+
+def _import_from(home: str, name: str) -> ModuleSpec | None:
+    """Our package `name`, whatever stands in front of it."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(home, name, "__init__.py"))
+    if spec is not None and spec.loader is not None:
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return spec
 
 
 _check_siblings()

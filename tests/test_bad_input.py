@@ -6,6 +6,7 @@ Each gives a clear error, the hook is off afterwards, and nothing is lost.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import warnings
@@ -98,6 +99,35 @@ def test_a_module_that_shadows_one_of_ours(tmp_path):
     assert (
         "capture needs its own package 'cache'" in done.stderr and str(tmp_path / "cache.py") in done.stderr
     )
+
+
+BEHIND = """
+import importlib.machinery, os, sys
+
+class Behind:
+    def find_spec(name, path=None, target=None):
+        return importlib.machinery.PathFinder.find_spec(name, [HOME]) if path is None else None
+
+sys.path[:] = [place for place in sys.path if os.path.abspath(place) != HOME]
+sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder) + 1, Behind)
+import capture, cache, guards
+print(cache.CacheEntry.__module__, guards.__file__)
+"""
+
+
+@pytest.mark.parametrize("file", ["weights.pt", "part.py"])
+def test_a_folder_in_front_of_an_editable_install(tmp_path, file):
+    """Data of a program hides none of our packages. A folder with modules may be a package of the program."""
+    for name in ("cache", "guards"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+    home = os.path.dirname(os.path.dirname(capture.__file__))
+    code = f"HOME = {home!r}\n{BEHIND}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    if file == "weights.pt":
+        assert done.stdout.split() == ["cache.entries", os.path.join(home, "guards", "__init__.py")]
+    else:
+        assert "capture needs its own package 'cache'" in done.stderr
 
 
 # --- backends -----------------------------------------------------------------------------------------------
