@@ -35,6 +35,8 @@ START, MULTIPLICATION = 40000.0, 0.002
 #: the most multiplications that it has, unless it has few weights and elements of an image: caches hold these
 MOST, FEW_WEIGHTS, FEW_ELEMENTS = 1e8, 150_000, 400_000
 FEW = 4  # channels of a group
+#: our code reads the weights anew for each image: what a weight takes, once and for each image
+WEIGHT, WEIGHT_OF_IMAGE = 0.1, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,17 @@ def is_ours(node: fx.Node, call: Call) -> bool:
 
 def _suits_us(node: fx.Node, call: Call) -> bool:
     full = call.groups == 1 or fills_vectors(node, call)
-    return full and call.parts > 0 and (multiplications(call) <= MOST or _stays_in_caches(call))
+    few = multiplications(call) <= MOST or _stays_in_caches(call)
+    return full and call.parts > 0 and few and _images_outweigh_weights(call)
+
+
+def _images_outweigh_weights(call: Call) -> bool:
+    """Whether oneDNN's start and its copies of the images take longer than our reads of the weights: many
+    weights on few pixels are faster there.
+    """
+    image, result = call.image.meta["val"].shape, call.result.shape
+    ours = _elements(call.weight.meta["val"].shape) * (WEIGHT + WEIGHT_OF_IMAGE * hint_of(image[0]))
+    return ours <= START + COPY * (_elements(image) + _elements(result))
 
 
 def _stays_in_caches(call: Call) -> bool:

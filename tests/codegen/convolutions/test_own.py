@@ -84,8 +84,10 @@ def test_as_in_eager(replaced: list[Any], net: nn.Module, shape: tuple[int, ...]
         (nn.Conv3d(4, 4, 3), torch.randn(2, 4, 8, 8, 8)),
         (nn.Conv2d(4, 4, 3), torch.randn(0, 4, 8, 8)),
         (nn.Conv2d(256, 128, 3, padding=1), torch.randn(2, 256, 16, 16)),  # large, with many weights
+        (nn.Conv2d(256, 256, 3, padding=1), torch.randn(2, 256, 2, 2)),  # many weights for few pixels
+        (nn.Conv2d(128, 128, 3, padding=1), torch.randn(32, 128, 2, 2)),  # the same for each of many images
     ],
-    ids=["one channel a group", "float64", "channels-last", "volumes", "empty", "large"],
+    ids=["one channel a group", "float64", "channels-last", "volumes", "empty", "large", "pixels", "images"],
 )
 def test_left_to_torch(replaced: list[Any], net: nn.Module, x: torch.Tensor) -> None:
     expected = net(x)
