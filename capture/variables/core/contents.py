@@ -54,7 +54,7 @@ CALLS = {
     """,
     "capture.variables.numbers.rules": """
         <bytes> <complex> <float> <int> <str> builtins.abs builtins.divmod builtins.format builtins.pow
-        builtins.repr builtins.round torch._get_sym_math_fn.<locals>.fn torch.arange
+        builtins.repr builtins.round torch._get_sym_math_fn.<locals>.fn torch.arange torch.full
     """,
     "capture.variables.objects.class_rules": """
         <type> builtins.callable builtins.isinstance builtins.issubclass

@@ -17,7 +17,7 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable, raise_type_error
 from capture.variables.core.rules import CALLS, rule
 from capture.variables.numbers import late_values
-from capture.variables.numbers.arithmetic import compute
+from capture.variables.numbers.arithmetic import COMPARING, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operators import binary_operator, user_operator
@@ -178,6 +178,40 @@ def _arange(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
     if (*whole, *keywords.values()) != (*args, *kwargs.values()):
         keywords.setdefault("dtype", ConstantVariable(torch.get_default_dtype()))
     return tx.output.call_function(tx, torch.arange, whole, keywords)
+
+
+@rule(torch.full)
+def _full(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
+    """`torch.full(size, n < limit)`, where numbers that change are compared: the graph compares tensors.
+
+    So the answer stays open: a loop that asks whether it is at its end needs no graph for its last turn.
+    """
+    given = {**dict(zip(("size", "fill_value"), args)), **kwargs}
+    asked, dtype = realize(given.get("fill_value", ConstantVariable(None))), given.get("dtype")
+    once = len(given) == len(args) + len(kwargs)
+    plain = once and given.keys() <= {"size", "fill_value", "dtype", "device"}
+    of_bools = dtype is None or dtype.is_exactly(None) or dtype.is_exactly(torch.bool)
+    if not (plain and of_bools and "size" in given and _compares_open_ints(asked)):
+        return tx.output.call_function(tx, torch.full, list(args), kwargs)
+    assert isinstance(asked, SymbolicVariable)
+    keywords = {name: given[name] for name in ("device",) if name in given}
+    keywords["dtype"] = ConstantVariable(torch.int64)
+    left, right = asked.operands
+    filled = tx.output.call_function(tx, torch.full, [given["size"], left], keywords)
+    return tx.output.call_function(tx, asked.function, [filled, right], {})
+
+
+def _compares_open_ints(value: Variable) -> bool:
+    return (
+        isinstance(value, SymbolicVariable)
+        and value.function in COMPARING
+        and not value.is_unbacked
+        and all(operand.python_type() is int and _is_int64(operand) for operand in value.operands)
+    )
+
+
+def _is_int64(value: Variable) -> bool:
+    return not isinstance(value, ConstantVariable) or -(2**63) <= value.value < 2**63
 
 
 def _whole_number(tx: Interpreter, value: Variable, of_sizes: bool) -> Variable:

@@ -764,3 +764,35 @@ def test_an_operator_that_reads_values_leaves_sizes_symbols() -> None:
         given = mask if i % 2 else mask[:1].expand(2, 3)
         assert torch.equal(captured(xs, given, i), asks_the_values(xs, given, i))
     assert counters["frames"]["captured"] <= 6
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.eq, operator.ne, operator.ge])
+def test_a_tensor_that_tells_whether_the_end_is_reached(compare: Any) -> None:
+    """Generation asks so for its longest length: the last turn needs no graph of its own."""
+
+    def turn(x: torch.Tensor, limit: int) -> tuple[torch.Tensor, ...]:
+        x = torch.cat([x, x[:, -1:] + 1], 1)
+        length = x.shape[1]
+        ended = torch.full((x.shape[0],), compare(length, limit), device=x.device, dtype=torch.bool)
+        return x, ended, torch.full((2, 1), compare(limit, length)), torch.full((3,), length > 2) & ended[:1]
+
+    compiled = capture.compile(turn)
+    for limit in (8, 9):
+        x = y = torch.zeros(2, 3)
+        for _ in range(8):
+            expected, found = turn(x, limit), compiled(y, limit)
+            x, y = expected[0], found[0]
+            for first, second in zip(expected, found, strict=True):
+                assert torch.equal(first, second) and first.dtype == second.dtype
+                assert first.stride() == second.stride()
+    assert capture.counters["recompiles"]["turn"] <= 2
+
+
+def test_a_number_in_place_of_an_answer() -> None:
+    def turn(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.full((2,), x.shape[0] > 3, dtype=torch.int64), torch.full((2,), x.shape[0])
+
+    compiled = capture.compile(turn, dynamic=True)
+    for size in (2, 3, 4, 5):
+        for first, second in zip(turn(torch.ones(size)), compiled(torch.ones(size)), strict=True):
+            assert torch.equal(first, second) and first.dtype == second.dtype
