@@ -26,6 +26,13 @@ def in_suggested_format(tensor: torch.Tensor) -> Any:
     return Spec(shape, packed(shape, (1, *range(rank - 1, 1, -1), 0), empty=1), tensor.dtype)
 
 
+def in_batch_norm_format(tensor: torch.Tensor) -> Any:
+    """The format of a batch norm's result: an image of one pixel is row-major, whatever its strides are."""
+    if is_contiguous(tensor):
+        return contiguous(tuple(tensor.shape), tensor.dtype)
+    return in_suggested_format(tensor)
+
+
 def are_of_channels(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> bool:
     """Whether each parameter is a vector of one number for each channel."""
     return all(one is None or equal(one.shape, tensor.shape[1:2]) for one in parameters)
@@ -35,7 +42,7 @@ def are_of_channels(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> b
 def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, training = args[0], args[5]
     unusual = tensor.dim() < 2 or tensor.numel() == 0 or not are_of_channels(tensor, *args[1:5])
-    result = NotImplemented if unusual else in_suggested_format(tensor)
+    result = NotImplemented if unusual else in_batch_norm_format(tensor)
     saved = contiguous((tensor.shape[1] if training else 0,) if tensor.dim() > 1 else (), tensor.dtype)
     return NotImplemented if result is NotImplemented else (result, saved, saved)
 
@@ -49,7 +56,7 @@ def batch_norm_with_update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return NotImplemented
     if len(dtypes) > 1 or not dtypes <= _statistics_of(tensor):
         return NotImplemented
-    result, saved = in_suggested_format(tensor), contiguous((tensor.shape[1],), mean.dtype)
+    result, saved = in_batch_norm_format(tensor), contiguous((tensor.shape[1],), mean.dtype)
     reserved = contiguous((0,), torch.uint8)
     return NotImplemented if result is NotImplemented else (result, saved, saved, reserved)
 

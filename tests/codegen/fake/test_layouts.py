@@ -307,3 +307,26 @@ def test_a_backward_that_makes_checks_keeps_them() -> None:
     captured = capture.compile(lambda x: torch.linalg.eig(x)[1])
     with pytest.raises(RuntimeError, match="ill-defined"):
         captured(x).backward(torch.randn(3, 3, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("shape", [(2, 4, 1, 1), (2, 1, 3, 3), (2, 4, 1, 3), (2, 4, 1, 1, 1)], ids=str)
+def test_batch_norms_of_one_pixel_or_channel_are_row_major(shape: tuple[int, ...], training: bool) -> None:
+    """With these strides the image is row-major and channels-last. What follows takes the result's format."""
+    mean, var = torch.zeros(shape[1]), torch.ones(shape[1])
+
+    def normed(x):
+        found = F.batch_norm(x, mean, var, training=training)
+        return found, F.interpolate(found, scale_factor=2.0)
+
+    channels_last = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+    x = torch.empty_strided(shape, torch.empty(shape, memory_format=channels_last).stride()).normal_()
+    pixel = torch.empty_strided(shape, (shape[1], 1, *[shape[1]] * (len(shape) - 2))).normal_()
+    for image in (x, pixel) if shape[2:] == (1,) * len(shape[2:]) else (x,):
+        for wants_gradient in (False, True):
+            image = image.detach().requires_grad_(wants_gradient)
+            results = [capture.compile(normed, dynamic=False)(image), normed(image)]
+            assert len({tuple(part.stride() for part in result) for result in results}) == 1
+            if wants_gradient:
+                grads = [torch.autograd.grad(result[1].sum(), image)[0] for result in results]
+                assert grads[0].stride() == grads[1].stride()
