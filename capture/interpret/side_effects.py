@@ -19,7 +19,7 @@ import torch
 
 from capture.interpret.deferred_calls import DeferredCalls
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import Deleted, Variable
+from capture.variables.core.base import Deleted, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import is_literal
 from capture.variables.core.ends import check_end
@@ -171,7 +171,7 @@ class SideEffects:
 
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))
-        return held[1] if held is not None else None
+        return realize(held[1]) if held is not None else None
 
     def changed_sources(self) -> set[Source]:
         """The sources of the existing objects that the frame changes."""

@@ -24,6 +24,7 @@ from capture.bytecode import resume
 from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
+from capture.bytecode.top_level import is_top_level
 from capture.process import function_modes, other_tracers
 from guards.properties.tensor_methods import methods_are_replaced
 
@@ -171,7 +172,7 @@ def request(function: object) -> CodeType | None:
 
 def why_not_captured(code: CodeType) -> str | None:
     """A reason to run frames of this code object in the default evaluator, or None."""
-    if _reads_frame(code):
+    if reads_frame(code):
         return "it may read its own local variables"
     if resume.is_orphan(code):
         return "the function that it resumes is gone"
@@ -200,9 +201,9 @@ def _why_not_from_there(code: CodeType) -> str | None:
         return "standard library"
     if _package_of(path) in TOOLS:
         return "a tool around the program"
-    if code.co_name == "<module>":
+    if is_top_level(code):
         return "module level"
-    if code.co_name.startswith("<") and code.co_name != "<lambda>":
+    if code.co_name.startswith("<") and code.co_name not in ("<lambda>", "<module>"):
         return "comprehension or generator expression"
     return None
 
@@ -218,7 +219,8 @@ ASKS_FOR_LOCALS = frozenset(("locals", "vars", "dir"))
 
 
 @cached(maxsize=8192)
-def _reads_frame(code: CodeType) -> bool:
+def reads_frame(code: CodeType) -> bool:
+    """Whether a frame of this code may read its own variables, or those of its callers, through its frame."""
     names = set(code.co_names)
     if names & READS_FRAMES:
         return True

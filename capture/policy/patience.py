@@ -25,6 +25,7 @@ import _capture
 import torch
 
 import cache
+from capture.bytecode import top_level
 from capture.bytecode.dialects import dialect
 from capture.policy import foresight, frame_filter, gains
 from capture.process import collection
@@ -189,7 +190,9 @@ def judge_turns(code: CodeType, entry: Any, python: int, own: tuple[int, int], r
 
 
 def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
-    """What runs in place of a function of the program that may be called once: it can leave its loops."""
+    """What runs in place of a function of the program that may be called once, or of a script: it can leave
+    its loops.
+    """
     if frame_filter.origin_of(code.co_filename) != "program" or frame_filter.asks_for_locals(code):
         return None
     try:
@@ -206,6 +209,11 @@ def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
 def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
     from capture.bytecode import turns  # lazy: import time
 
+    if top_level.is_top_level(code):
+        function = None if frame_filter.reads_frame(code) else top_level.as_function(code)
+        if function is None:
+            return None
+        code = function
     if learned is None or _capture.is_resume(code):
         return turns.twin_of(code)
     return turns.twin_of(code, learned.left_loops(code), learned.note_left)

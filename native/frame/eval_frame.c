@@ -4,6 +4,7 @@
  * Out: the value of the frame, or NULL with the exception that the frame raises.
  *
  *     skipped, generator, class body, hook suspended      ->  default evaluator
+ *     script, cell of a notebook                          ->  default evaluator, which can leave its loops
  *     somebody else follows the thread (other_tracers.h)  ->  default evaluator
  *     an entry's guards hold                              ->  its graph, on the slots that the guards loaded,
  *                                                            or its code
@@ -319,6 +320,23 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
                                        : ask_and_run(tstate, frame, hook);
 }
 
+/* A script, or a cell of a notebook, is left to Python, and can leave its loops. */
+static PyObject *eval_top_level(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    const int waits = is_patience(hook->callback) && hook->blocking != BLOCKS_EVERYTHING && !PyErr_Occurred()
+                      && !interpreter_is_finalizing();
+    if (!waits) {
+        return eval_default(tstate, frame, 0);
+    }
+    CodeState *state = ensure_code_state(frame_code(frame));
+    const PyCodeObject *twin = state == NULL ? NULL : patience_twin(hook->callback, hook, state);
+    if (twin == NULL) {
+        return PyErr_Occurred() ? NULL : eval_default(tstate, frame, 0);
+    }
+    state->cold.kind = KIND_LOOP;
+    return cold_frame_run(tstate, frame, hook, state);
+}
+
 /* --- the evaluator ----------------------------------------------------------------------------------- */
 
 static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state,
@@ -434,7 +452,8 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
         return is_below_a_loop ? run_backward(tstate, frame, hook) : eval_default(tstate, frame, 0);
     }
     if (!frame_is_function_call(frame)) {
-        return eval_default(tstate, frame, 0);
+        return frame_is_top_level(frame) ? eval_top_level(tstate, frame, hook)
+                                         : eval_default(tstate, frame, 0);
     }
     if (state != NULL && state->count > 0) {
         return eval_with_entries(tstate, frame, hook, state);

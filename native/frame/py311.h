@@ -70,6 +70,15 @@ static inline int frame_is_function_call(const InterpreterFrame *frame)
            && frame->owner == FRAME_OWNED_BY_THREAD && frame->f_locals == NULL;
 }
 
+/* A frame of a script, or of a cell of a notebook, whose variables are its globals. */
+static inline int frame_is_top_level(const InterpreterFrame *frame)
+{
+    const int flags = frame->f_code->co_flags;
+    return (flags & (CO_OPTIMIZED | CO_NEWLOCALS | NOT_A_PLAIN_FUNCTION)) == 0
+           && frame->owner == FRAME_OWNED_BY_THREAD && frame->f_locals == frame->f_globals
+           && frame->f_code->co_nlocalsplus == 0;
+}
+
 static inline int code_nlocalsplus(const PyCodeObject *code)
 {
     return code->co_nlocalsplus;

@@ -127,13 +127,26 @@ static int holds_tensor(PyObject *object, int depth, int *budget)
     return found;
 }
 
-/* Whether the frame works on tensors, as far as it can be seen. */
+/* The global variable with this name. NULL: there is none, or only the program's `__eq__` could tell. */
+static PyObject *global_named(PyObject *globals, PyObject *name)
+{
+    const RawKey key = {.object = name, .hash = PyObject_Hash(name)};
+    PyObject *value;
+    return raw_dict_find(globals, &key, NULL, &value) == RAW_FOUND ? value : NULL;
+}
+
+/* Whether the frame works on tensors, as far as it can be seen: its variables, and those of a script. */
 static int sees_tensors(InterpreterFrame *frame)
 {
     const FrameState state = frame_state(frame);
+    const PyCodeObject *code = frame_code(frame);
     int budget = MOST_OBJECTS, found = !tensor_access_ready();
-    for (int i = 0; !found && i < frame_code(frame)->co_nlocalsplus; i++) {
+    for (int i = 0; !found && i < code->co_nlocalsplus; i++) {
         found = holds_tensor(state.locals[i], MOST_DEPTH, &budget);
+    }
+    for (Py_ssize_t i = 0; !found && i < PyTuple_GET_SIZE(code->co_names); i++) {
+        PyObject *item = global_named(state.globals, PyTuple_GET_ITEM(code->co_names, i));
+        found = item != NULL && !PyModule_Check(item) && holds_tensor(item, MOST_DEPTH, &budget);
     }
     return found;
 }

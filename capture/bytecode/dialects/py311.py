@@ -61,6 +61,11 @@ LOADS_GLOBAL = frozenset(("LOAD_GLOBAL",))
 #: the instructions of functions and of class bodies
 LOADS_NAME = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 
+#: what a module does to its variables, and a function to its globals
+GLOBAL_OF = {"LOAD_NAME": "LOAD_GLOBAL", "STORE_NAME": "STORE_GLOBAL", "DELETE_NAME": "DELETE_GLOBAL"}
+#: these need the dict of the locals, which a function has not
+NEEDS_LOCALS = frozenset(("IMPORT_STAR", "SETUP_ANNOTATIONS", "LOAD_CLASSDEREF"))
+
 #: these read or delete a local or a cell, which must be bound
 READS_VARIABLE = frozenset(
     ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF")
@@ -211,6 +216,15 @@ def with_free_cells(item: library.Instr) -> library.Instr:
     if isinstance(item.arg, library.CellVar):
         return library.Instr(item.name, library.FreeVar(item.arg.name), location=item.location)
     return item
+
+
+def with_global_names(item: library.Instr) -> library.Instr:
+    """The instruction for a function whose variables are all global."""
+    name = GLOBAL_OF.get(item.name)
+    if name is None:
+        return item
+    operand = (False, item.arg) if name in LOADS_GLOBAL else item.arg
+    return library.Instr(name, operand, location=item.location)
 
 
 # --- writing ------------------------------------------------------------------------------------------------

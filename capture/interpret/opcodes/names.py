@@ -96,7 +96,7 @@ def _load_global(tx: Translator, instruction: Instruction) -> None:
 @opcode("STORE_GLOBAL")
 def _store_global(tx: Translator, instruction: Instruction) -> None:
     tx.output.objects.check_no_dict_of(tx.scope.globals)
-    tx.output.side_effects.store_global(tx.scope.globals, instruction.value, tx.pop())
+    tx.output.side_effects.store_global(tx.scope.globals, instruction.value, tx.stack.pop())
 
 
 @opcode("DELETE_GLOBAL")
