@@ -177,7 +177,9 @@ def continued(number: int, items: tuple[Any, ...], cells: tuple[types.CellType, 
     head = loop.head - point.prologue
     resume.note_left(point.original, head)
     cell_of = dict(zip(resume.cell_names(code), cells, strict=True))
-    values = {name: value for name, value in frame.f_locals.items() if name not in cell_of}
+    # the dict of a script's variables is no copy: it would get our own local
+    held = frame.f_locals if point.original.co_varnames else {}
+    values = {name: value for name, value in held.items() if name not in cell_of}
     owner = resume.owner_name(point.original)
     names = _names_to_pass(point.original, head + loop.steps, values, owner)
     resumed = resume.resume_code(point.original, head + loop.steps, (VALUE,) * loop.depth, names)

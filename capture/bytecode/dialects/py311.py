@@ -220,10 +220,10 @@ def with_free_cells(item: library.Instr) -> library.Instr:
 
 def with_global_names(item: library.Instr) -> library.Instr:
     """The instruction for a function whose variables are all global."""
-    name = GLOBAL_OF.get(item.name)
-    if name is None:
+    name, variable = GLOBAL_OF.get(item.name), item.arg
+    if name is None or not isinstance(variable, str):
         return item
-    operand = (False, item.arg) if name in LOADS_GLOBAL else item.arg
+    operand = (False, variable) if name in LOADS_GLOBAL else variable
     return library.Instr(name, operand, location=item.location)
 
 
