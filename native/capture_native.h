@@ -20,6 +20,7 @@ CAPTURE_WEAK int init_code_entries(PyObject *module);
 CAPTURE_WEAK int init_eval_frame(PyObject *module);
 CAPTURE_WEAK int init_patience(PyObject *module);
 CAPTURE_WEAK int init_turns(PyObject *module);
+CAPTURE_WEAK int init_running_loops(PyObject *module);
 CAPTURE_WEAK int init_hooked_function(PyObject *module);
 CAPTURE_WEAK int init_converted_inputs(PyObject *module);
 CAPTURE_WEAK int init_tensor_access(PyObject *module);

@@ -32,6 +32,7 @@ static int init_parts(PyObject *module)
         {"eval_frame", init_eval_frame},
         {"patience", init_patience},
         {"turns", init_turns},
+        {"running_loops", init_running_loops},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
         {"young_objects", init_young_objects},

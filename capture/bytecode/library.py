@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bytecode import Instr as Instr
     from bytecode import Label as Label
     from bytecode import TryBegin as TryBegin
+    from bytecode import TryEnd as TryEnd
     from bytecode.instr import InstrLocation as InstrLocation
 else:
 

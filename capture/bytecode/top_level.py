@@ -1,8 +1,8 @@
-"""The code of a script, or of a cell of a notebook, as that of a function whose variables are all global.
+"""The code of a script, or of a cell of a notebook, as that of functions whose variables are all global.
 
-In:  the code object of a module.
-Out: the code of a function without parameters that does the same, where the frame has one dict for its
-     locals and globals. None where it would not, or where it has no loop.
+In:  the code object of a module, whose frame has one dict for its locals and globals.
+Out: the code of a function without parameters that does the same (`as_function`), and that of a function of
+     an iterator that does what is left of a loop (`rest_of_loop`). None where there is none.
 
     for x in xs: total += step(x)     ->     def <module>():
                                                  global x, total
@@ -13,23 +13,27 @@ Only code of functions can leave its loops (`capture.bytecode.turns`): resume fu
 
 from __future__ import annotations
 
-from inspect import CO_NEWLOCALS, CO_OPTIMIZED
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_NEWLOCALS, CO_OPTIMIZED
 from types import CodeType
 from typing import Any
 
 from cache.code_table import CodeTable
-from capture.bytecode import resume
-from capture.bytecode.dialects import dialect
+from capture.bytecode import library, resume
+from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like
 from capture.bytecode.instructions import decode
 from capture.bytecode.line_places import fill_places
-from capture.bytecode.loop_iterators import heads
+from capture.bytecode.loop_iterators import Head, heads, turn_of
+from guards.namespace import STACK_ITEM
 
 
 def is_top_level(code: CodeType) -> bool:
     """Whether it is the code of a module, not that of a function or of a class."""
-    return code.co_name == "<module>" and not code.co_flags & (CO_OPTIMIZED | CO_NEWLOCALS)
+    return code.co_name == "<module>" and not code.co_flags & OF_OTHERS
 
+
+#: flags of functions, of class bodies, and of cells with `await`
+OF_OTHERS = CO_OPTIMIZED | CO_NEWLOCALS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 #: the code of a module keeps that of its function: its twins and resume functions do not
 _functions: CodeTable[CodeType] = CodeTable()
@@ -42,13 +46,68 @@ def as_function(code: CodeType) -> CodeType | None:
         return known
     if not heads(code) or any(step.name in dialect.NEEDS_LOCALS for step in decode(code).instructions):
         return None
-    items: list[Any] = []
-    for item, index in resume.numbered(code):
-        items.append(item if index is None else dialect.with_global_names(item))
-    result = bytecode_like(code, items, [], code.co_flags | CO_OPTIMIZED | CO_NEWLOCALS)
+    made = _made(code, _with_globals(code), [], code.co_stacksize)
+    _functions[code] = made
+    return made
+
+
+#: code of a module -> for the begin of a loop, the code of the function
+_rests: CodeTable[dict[int, CodeType | None]] = CodeTable()
+
+
+def rest_of_loop(code: CodeType, head: Head) -> CodeType | None:
+    """The code for a loop over an iterator that has begun. Its parameters are the items on the stack of the
+    module's frame, of which the iterator is the last one. None: a turn may go on elsewhere than at the end of
+    the loop (it ends a turn of a loop around it, or jumps behind an `else`), or needs a dict of locals.
+    """
+    known = _rests.get(code)
+    if known is None:
+        known = _rests[code] = {}
+    if head.start not in known:
+        turn = turn_of(code, head)
+        fits = turn is not None and dialect.NEEDS_LOCALS.isdisjoint(turn)
+        known[head.start] = _rest_of_loop(code, head) if fits else None
+    return known[head.start]
+
+
+def _rest_of_loop(code: CodeType, head: Head) -> CodeType:
+    """The module's code, which begins at the loop and ends behind it. Try blocks around it stay outside."""
+    names = [f"{STACK_ITEM}{place}" for place in range(head.depth - 1)]
+    begin = Assembler(library.InstrLocation(code.co_firstlineno, None, None, None))
+    label = library.Label()
+    begin.begin()
+    for name in names:
+        begin.load_local(name)
+        begin.clear_local(name)  # only the stack holds the iterator, as in the module
+    begin.jump(label)
+    items = list(begin.instructions)
+    original = list(resume.numbered(code))
+    end = next(item.arg for item, index in original if index == head.index)
+    for (item, index), changed in zip(original, _with_globals(code), strict=True):
+        block = item.entry if isinstance(item, library.TryEnd) else item
+        if isinstance(block, library.TryBegin) and block.stack_depth < head.depth - 1:
+            continue
+        if index == head.index:
+            items.append(label)
+        items.append(changed)
+        if item is end:
+            leave = Assembler(begin.location)
+            leave.load_constant(None)
+            leave.return_value()
+            items += leave.instructions
+    return _made(code, items, names, code.co_stacksize + 1)
+
+
+def _with_globals(code: CodeType) -> list[Any]:
+    return [
+        item if index is None else dialect.with_global_names(item) for item, index in resume.numbered(code)
+    ]
+
+
+def _made(code: CodeType, items: list[Any], arguments: list[str], size: int) -> CodeType:
+    result = bytecode_like(code, items, arguments, code.co_flags | CO_OPTIMIZED | CO_NEWLOCALS)
     fill_places(result, code.co_firstlineno)
     made: CodeType = result.to_code(
-        stacksize=code.co_stacksize, compute_exception_stack_depths=False, check_pre_and_post=False
+        stacksize=size, compute_exception_stack_depths=False, check_pre_and_post=False
     )
-    _functions[code] = made
     return made

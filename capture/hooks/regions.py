@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import _capture
 
-from capture.hooks import switch
+from capture.hooks import running_loops, switch
 from capture.hooks.converters import converter_for
 from capture.policy import patience, stance
 from capture.report.errors import UsageError
@@ -71,9 +72,11 @@ class Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
         before = switch.switch(inside)
         _open.stack.append((self, before))
+        running_loops.follow(sys._getframe(1), inside)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        running_loops.leave()
         stack = _open.stack
         if stack and stack[-1][0] is self:
             switch.switch(stack.pop()[1])

@@ -27,6 +27,7 @@
 #include "frame/look_ups.h"
 #include "frame/patience.h"
 #include "frame/pyversion.h"
+#include "frame/running_loops.h"
 #include "frame/thread_hook.h"
 #include "frame/turns.h"
 #include "frame/worked_time.h"
@@ -430,6 +431,9 @@ static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, Inte
 PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     ThreadHook *hook = thread_hook;
+    if (hook != NULL && hook->follows == FOLLOWS) {
+        return eval_below_followed(tstate, frame, hook, throwflag);
+    }
     if (frame_comes_back(frame)) {
         return eval_default(tstate, frame, throwflag);
     }

@@ -41,6 +41,17 @@ static inline PyObject *frame_stack_item(PyObject *frame_object, Py_ssize_t plac
                : frame->localsplus[frame->f_code->co_nlocalsplus + place];
 }
 
+/* Puts an object in place of what lies there. 0: the frame has ended, or has no such place. */
+static inline int frame_set_stack_item(PyObject *frame_object, Py_ssize_t place, PyObject *item)
+{
+    if (frame_stack_item(frame_object, place) == NULL) {
+        return 0;
+    }
+    InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    Py_SETREF(frame->localsplus[frame->f_code->co_nlocalsplus + place], Py_NewRef(item));
+    return 1;
+}
+
 /* Borrowed: a local, a cell or a free variable of a frame that runs. NULL: it has none at that place, or none
  * is bound. */
 static inline PyObject *frame_local_item(PyObject *frame_object, Py_ssize_t place)
@@ -76,7 +87,7 @@ static inline int frame_is_top_level(const InterpreterFrame *frame)
     const int flags = frame->f_code->co_flags;
     return (flags & (CO_OPTIMIZED | CO_NEWLOCALS | NOT_A_PLAIN_FUNCTION)) == 0
            && frame->owner == FRAME_OWNED_BY_THREAD && frame->f_locals == frame->f_globals
-           && frame->f_code->co_nlocalsplus == 0;
+           && PyDict_CheckExact(frame->f_globals) && frame->f_code->co_nlocalsplus == 0;
 }
 
 static inline int code_nlocalsplus(const PyCodeObject *code)

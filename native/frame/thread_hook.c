@@ -83,6 +83,8 @@ static void thread_hook_dealloc(ThreadHook *self)
     Py_XDECREF(self->callback);
     Py_XDECREF(self->key);
     Py_XDECREF((PyObject *)self->turns);
+    Py_XDECREF(self->followed);
+    Py_XDECREF(self->on_line);
     PyObject_Free(self);
 }
 
@@ -143,6 +145,9 @@ static ThreadHook *ensure_thread_hook(void)
     hook->callback = hook->key = NULL;
     hook->suspended = 0;
     hook->handover = NULL;
+    hook->followed = hook->on_line = NULL;
+    hook->follows = FOLLOWS_NOTHING;
+    hook->lines = 0;
     hook->blocking = BLOCKS_NOTHING;
     hook->turns = NULL;
     hook->units = hook->backwards = hook->readers = hook->away_nodes = hook->entries = 0;

@@ -19,6 +19,9 @@ enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO, BLOCKS_EVERYTH
 
 struct TurnRun;
 
+/* LATER: again when the frame that runs below it has ended. */
+enum Follows { FOLLOWS_NOTHING, FOLLOWS, FOLLOWS_LATER };
+
 typedef struct {
     PyObject_HEAD
     PyObject *callback; /* NULL: nobody sees the frames of this thread */
@@ -37,6 +40,10 @@ typedef struct {
     unsigned long long readers;    /* frames with CODE_READS */
     struct TurnRun *turns;         /* of the running frame, if it can leave its loops (turns.c); else NULL */
     unsigned long long entries;    /* how often an entry ran a graph, or code of its own */
+    enum Follows follows;          /* whether the lines of a frame are seen (running_loops.c) */
+    PyObject *followed;            /* that frame; or NULL */
+    PyObject *on_line;             /* on_line(frame) */
+    int lines;                     /* seen so far */
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

@@ -1,4 +1,6 @@
-"""Loops of scripts: what a script leaves in its variables is what eager leaves, whatever its loops do."""
+"""Loops of scripts: what a script leaves in its variables is what eager leaves, whatever its loops do. The
+block is around the script, or in it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import sys
 import textwrap
 import traceback
 import types
+import weakref
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -239,10 +242,17 @@ def same(one: Any, other: Any) -> bool:
     return one == other if plain else type(one) is type(other)
 
 
-def check(text: str) -> None:
-    expected, printed = run(text)
-    with capture.enable():
-        found, written = run(text)
+def in_a_block(text: str) -> str:
+    return "with capture.enable():\n" + textwrap.indent(textwrap.dedent(text), "    ")
+
+
+def check(text: str, inside: bool = False) -> None:
+    expected, printed = run(text, capture=capture)
+    if inside:
+        found, written = run(in_a_block(text), capture=capture)
+    else:
+        with capture.enable():
+            found, written = run(text, capture=capture)
     assert written == printed
     assert {*found} == {*expected}
     assert list(found) == list(expected)
@@ -255,10 +265,18 @@ def test_the_loop_of_a_script_is_captured(name: str) -> None:
     assert counters["graphs"]["calls_captured"] > 0
 
 
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_loop_of_a_script_in_whose_block_it_is_is_captured(name: str) -> None:
+    check(SCRIPTS[name], inside=True)
+    assert (counters["graphs"]["calls_captured"] > 0) == (name != "while")
+
+
 @pytest.mark.parametrize("name", LEFT)
-def test_a_script_that_reads_its_own_variables_runs_as_it_is(name: str) -> None:
-    check(LEFT[name])
-    assert counters["graphs"]["compiled"] == 0
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_script_that_reads_its_own_variables_runs_as_it_is(name: str, inside: bool) -> None:
+    check(LEFT[name], inside)
+    is_in_front_of_the_loop = name in ("a star", "annotations")
+    assert counters["graphs"]["compiled"] == int(inside and is_in_front_of_the_loop)
 
 
 def test_a_script_with_two_dicts_of_variables_runs_as_it_is() -> None:
@@ -352,6 +370,255 @@ def test_a_global_that_is_only_passed_on_is_not_read() -> None:
     assert (found["i"], found["last"]) == (29, 29)
     assert counters["graphs"]["compiled"] == 1
     assert "recompiles" not in counters or not counters["recompiles"]
+
+
+# --- the block is in the script --------------------------------------------------------------------------
+
+
+def test_an_error_in_the_rest_of_a_loop_is_caught_by_the_script() -> None:
+    text = """
+    x, seen = torch.ones(3), []
+    with capture.enable():
+        try:
+            for i in range(20):
+                x = x * 1.5
+                1 // (15 - i)
+        except ZeroDivisionError as error:
+            tb = error.__traceback__
+            while tb is not None:
+                seen.append((tb.tb_lineno, tb.tb_frame.f_code.co_name))
+                tb = tb.tb_next
+    """
+    found, _ = run(text, capture=capture)
+    assert found["i"] == 15
+    assert found["seen"] == [(5, "<module>"), (7, "<module>")]
+    assert counters["graphs"]["calls_captured"] > 0
+
+
+FORMS = """
+for i in range(9):
+    for k in range(9):
+        x = x + k
+        if k > i: break
+    x = x * 0.9
+#
+for i in range(9):
+    for k in range(9):
+        if k > i: continue
+        x = x + k
+#
+for i in range(9):
+    for k in range(9):
+        x = x + 1
+        if k == 5: break
+    else:
+        x = x * 2
+#
+for i in range(3):
+    for k in range(9):
+        try:
+            x = x + 1
+            if k == 5: continue
+            if k == 7: break
+        finally:
+            x = x * 0.9
+#
+for i in range(9):
+    with torch.no_grad():
+        for k in range(9):
+            x = x + k
+            if k == 7: break
+#
+it = iter(range(20))
+for i in it:
+    x = x + i
+    if i == 12: break
+rest = list(it)
+#
+for i in (k for k in range(20)):
+    x = x + i
+#
+for i in range(9): x = x + i
+#
+for i in []:
+    x = x + i
+#
+for i in range(20):
+    x = x + i
+    if i == 10:
+        raise_it = False
+        i = 99
+last = i
+#
+for i, (a, b) in enumerate(zip(range(20), range(20, 40))):
+    x = x + a * b - i
+#
+n = 0
+while n < 12:
+    n += 1
+    for k in range(9):
+        x = x + k
+#
+for i in range(12):
+    n = 0
+    while n < 3:
+        n += 1
+        x = x + n
+#
+for i in range(12):
+    x = x + 1
+for i in range(12):
+    x = x.sin()
+for i in range(9): x = x + i
+#
+for i in range(12):
+    from math import *
+    x = x + cos(i)
+#
+for i in range(12):
+    y: int = i
+    x = x + y
+#
+for i in range(12):
+    def f(y=i):
+        return x + y
+    x = f()
+#
+for i in range(12):
+    class C:
+        value = i
+        def get(self): return x * self.value
+    x = C().get() * 0.1 + 1
+#
+for i in range(12):
+    import math
+    from math import cos as c
+    x = x * c(i) + math.pi
+#
+for i in range(12):
+    assert i >= 0, i
+    x = x + i
+    del i
+#
+for x[0] in range(12):
+    x = x + 1
+#
+d = {}
+for d['k'] in range(12):
+    x = x + d['k']
+#
+for i in range(6):
+    for j in range(6):
+        for k in range(6):
+            x = x * 0.9 + i - j + k
+#
+for i in range(12):
+    match i:
+        case 3: x = x + 1
+        case _: x = x - 1
+#
+for i in range(12):
+    y = (lambda: [x + j for j in range(3)])()
+    x = sum(y) / 3
+"""
+
+
+@pytest.mark.parametrize("text", FORMS.split("#\n"))
+@pytest.mark.parametrize("inside", [False, True])
+def test_forms_of_loops(text: str, inside: bool) -> None:
+    check("x = torch.ones(3)\n" + text, inside)
+
+
+def test_a_trace_function_of_the_program_is_left_alone() -> None:
+    text = """
+    import sys
+    lines = []
+    def tracer(frame, event, arg):
+        lines.append(event)
+        return tracer
+    x = torch.ones(3)
+    with capture.enable():
+        sys.settrace(tracer)
+        for i in range(20):
+            x = x + f(i)
+        sys.settrace(None)
+        before = sys.gettrace()
+    """
+    found, _ = run(text, capture=capture, f=lambda i: i)
+    assert found["before"] is None
+    assert found["lines"].count("call") >= 20
+    assert sys.gettrace() is None
+
+
+def test_nothing_is_traced_behind_the_block_or_in_what_it_calls() -> None:
+    text = """
+    import sys
+    seen = []
+    def look():
+        seen.append((sys.gettrace(), _capture.is_followed()))
+    with capture.enable():
+        look()
+        for i in range(12):
+            look()
+    look()
+    """
+    found, _ = run(text, capture=capture, _capture=_capture)
+    assert set(found["seen"]) == {(None, False)}
+    assert len(found["seen"]) == 14
+
+
+def test_a_block_that_never_ends_lets_its_frame_go() -> None:
+    namespace, _ = run(
+        "block = capture.enable()\nblock.__enter__()\nfor i in range(3): y = i", capture=capture
+    )
+    try:
+        assert not _capture.is_followed()
+    finally:
+        namespace["block"].__exit__(None, None, None)
+
+
+def test_functions_of_running_loops_check_their_arguments() -> None:
+    frame = sys._getframe()
+    rest = _capture.RestOfLoop(lambda *items: None, iter(()), 2)
+    assert list(rest) == []
+    for wrong in (
+        lambda: _capture.RestOfLoop(None, iter(()), 0),
+        lambda: _capture.RestOfLoop(print, iter(()), -1),
+        lambda: _capture.take_iterator(frame, 1 << 20, rest),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+    for wrong in (
+        lambda: _capture.follow_loops(frame, None),
+        lambda: _capture.follow_loops(3, print),
+        lambda: _capture.take_iterator(frame, 0, iter(())),
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_the_rest_of_a_loop_runs_once_and_hands_its_iterator_over() -> None:
+    class Counted:
+        def __iter__(self) -> Counted:
+            return self
+
+        def __next__(self) -> int:
+            raise StopIteration
+
+    iterator = Counted()
+    gone = weakref.ref(iterator)
+    calls = []
+
+    def rest(below: None, items: Any) -> None:
+        calls.append(below)
+        del items
+
+    made = _capture.RestOfLoop(rest, iterator, 1)
+    del iterator
+    assert list(made) == []
+    assert calls == [None]
+    assert gone() is None
+    assert list(made) == []
 
 
 def test_no_frame_of_a_script_stays_behind() -> None:

@@ -1,0 +1,12 @@
+/* Loops of a script that ran before its block began: see running_loops.c. */
+
+#ifndef CAPTURE_RUNNING_LOOPS_H
+#define CAPTURE_RUNNING_LOOPS_H
+
+#include "frame/thread_hook.h"
+
+/* Runs a frame below the one that is followed: it is not traced. */
+PyObject *eval_below_followed(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                              int throwflag);
+
+#endif
