@@ -1,11 +1,12 @@
-/* Loops of a script that ran before its block began. Nothing can move such a frame: its evaluator is CPython's
- * own. But the iterator of a `for` loop lies in its memory.
+/* Loops of a script that ran before its block began. Nothing can move such a frame: its evaluator is
+ * CPython's own. But the iterator of a `for` loop lies in its memory.
  *
  * In:  the frame of the script, and who is asked at each of its lines.
  * Out: in place of the iterator a `RestOfLoop`, whose next item is the whole rest of the loop.
  *
  *     with enable():
- *         for x in xs: step(x)     ->     one turn, then a function runs the others: it has begun in the block
+ *         for x in xs: step(x)     ->     one turn, then a function runs the others: it has begun in the
+ * block
  *
  * The lines are seen by a trace function in C. It is set while the script itself runs, not in what it calls,
  * and for so many lines: a `while` loop has no iterator. */
@@ -87,8 +88,9 @@ static void rest_dealloc(RestOfLoop *self)
 
 static PyTypeObject RestOfLoop_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.RestOfLoop",
-    .tp_doc = "RestOfLoop(function, iterator, below): an iterator without items. Asked for the first, it calls "
-              "function(*(None,) * below, iterator).",
+    .tp_doc =
+        "RestOfLoop(function, iterator, below): an iterator without items. Asked for the first, it calls "
+        "function(*(None,) * below, iterator).",
     .tp_basicsize = sizeof(RestOfLoop),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = rest_new,
@@ -218,7 +220,6 @@ static PyMethodDef functions[] = {
 
 int init_running_loops(PyObject *module)
 {
-    const int failed =
-        PyType_Ready(&RestOfLoop_Type) < 0 || PyModule_AddType(module, &RestOfLoop_Type) < 0;
+    const int failed = PyType_Ready(&RestOfLoop_Type) < 0 || PyModule_AddType(module, &RestOfLoop_Type) < 0;
     return failed ? -1 : PyModule_AddFunctions(module, functions);
 }
