@@ -20,7 +20,7 @@ from typing import Any
 from cache.code_table import CodeTable
 from capture.bytecode import library, resume
 from capture.bytecode.dialects import Assembler, dialect
-from capture.bytecode.emit import bytecode_like
+from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.instructions import decode
 from capture.bytecode.line_places import fill_places
 from capture.bytecode.loop_iterators import Head, heads, turn_of
@@ -31,6 +31,9 @@ def is_top_level(code: CodeType) -> bool:
     """Whether it is the code of a module, not that of a function or of a class."""
     return code.co_name == "<module>" and not code.co_flags & OF_OTHERS
 
+
+#: what `_annotated` needs on the stack
+FOR_A_CALL = 5
 
 #: flags of functions, of class bodies, and of cells with `await`
 OF_OTHERS = CO_OPTIMIZED | CO_NEWLOCALS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
@@ -46,7 +49,8 @@ def as_function(code: CodeType) -> CodeType | None:
         return known
     if not heads(code) or any(step.name in dialect.NEEDS_LOCALS for step in decode(code).instructions):
         return None
-    made = _made(code, _with_globals(code), [], code.co_stacksize)
+    items = [item for changed in _with_globals(code) for item in _annotated(changed)]
+    made = release_constants(_made(code, items, [], code.co_stacksize + FOR_A_CALL))
     _functions[code] = made
     return made
 
@@ -102,6 +106,25 @@ def _with_globals(code: CodeType) -> list[Any]:
     return [
         item if index is None else dialect.with_global_names(item) for item, index in resume.numbered(code)
     ]
+
+
+def _annotated(item: Any) -> list[Any]:
+    """The instruction, or a call in place of the one that makes the dict of annotations."""
+    if not isinstance(item, library.Instr) or item.name not in dialect.MAKES_ANNOTATIONS:
+        return [item]
+    code = Assembler(item.location)
+    code.load_callable(make_annotations)
+    code.load_callable(globals)
+    code.call(0)
+    code.call(1)
+    code.pop()
+    return code.instructions
+
+
+def make_annotations(variables: dict[str, Any]) -> None:
+    """What a script does first that annotates variables."""
+    if "__annotations__" not in variables:
+        variables["__annotations__"] = {}
 
 
 def _made(code: CodeType, items: list[Any], arguments: list[str], size: int) -> CodeType:

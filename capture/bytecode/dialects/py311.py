@@ -64,7 +64,9 @@ LOADS_NAME = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 #: what a module does to its variables, and a function to its globals
 GLOBAL_OF = {"LOAD_NAME": "LOAD_GLOBAL", "STORE_NAME": "STORE_GLOBAL", "DELETE_NAME": "DELETE_GLOBAL"}
 #: these need the dict of the locals, which a function has not
-NEEDS_LOCALS = frozenset(("IMPORT_STAR", "SETUP_ANNOTATIONS", "LOAD_CLASSDEREF"))
+NEEDS_LOCALS = frozenset(("IMPORT_STAR", "LOAD_CLASSDEREF"))
+#: makes `__annotations__` in that dict
+MAKES_ANNOTATIONS = frozenset(("SETUP_ANNOTATIONS",))
 
 #: these read or delete a local or a cell, which must be bound
 READS_VARIABLE = frozenset(
