@@ -158,9 +158,18 @@ class FakeMode(FakeTensorMode):
     __torch_dispatch__ = device_in_c(run_operator)
 
     def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The meta kernel's own results: plain tensors on the meta device, or the arguments themselves."""
+        """The meta kernel's own results: plain tensors on the meta device, or the arguments themselves.
+
+        Where there are symbols, torch's Python dispatcher is on: it takes meta kernels in Python, some of
+        which give dims of size 1 other strides than eager. For numbers alone the kernels in C++ run.
+        """
         was_inside = self.in_kernel_invocation
-        with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
+        in_c = self.symbolic is not None and not self.symbolic.is_symbolic((*args, *kwargs.values()))
+        with (
+            torch._C._DisableTorchDispatch(),
+            torch._C._PreserveDispatchKeyGuard(),
+            torch._C._DisablePythonDispatcher() if in_c else contextlib.nullcontext(),
+        ):
             self.in_kernel_invocation = True
             torch._C._set_meta_in_tls_dispatch_include(True)
             for key in UNTRACKED:

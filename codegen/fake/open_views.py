@@ -193,14 +193,12 @@ def expand(tensor: torch.Tensor, sizes: Sequence[Any], *, implicit: bool = False
 @view_rule(aten.view.default, aten._unsafe_view.default)
 def view(tensor: torch.Tensor, sizes: Sequence[Any]) -> Any:
     shape, elements = list(sizes), math.prod(tensor.shape)
-    if any(size == 0 for size in tensor.shape):
-        return NotImplemented
     for place in [i for i, size in enumerate(shape) if type(size) is int and size == -1]:
         others = math.prod(size for i, size in enumerate(shape) if i != place)
         if others < 1 or elements % others != 0:
             return NotImplemented
         shape[place] = elements // others
-    if any(size < 1 for size in shape) or math.prod(shape) != elements:
+    if any(size < 0 for size in shape) or math.prod(shape) != elements:
         return NotImplemented
     strides = view_strides(tensor.shape, tensor.stride(), shape)
     return NotImplemented if strides is None else View(tuple(shape), strides, tensor.storage_offset())
@@ -212,9 +210,15 @@ def view_strides(
     """The strides of a view, or None where there is none.
 
     From the last dim to the first: each run of old dims that is contiguous in memory is divided into new
-    dims.
+    dims. Where there are no elements, the strides are row-major, unless the shape stays the same.
     """
     strides: list[Any] = [1] * len(new)
+    if any(size == 0 for size in old):
+        if len(old) == len(new) and all(size == other for size, other in zip(old, new)):
+            return tuple(old_strides)
+        for at in reversed(range(len(new) - 1)):
+            strides[at] = strides[at + 1] * (new[at + 1] if new[at + 1] > 0 else 1)
+        return tuple(strides)
     dim, step = len(new) - 1, old_strides[-1] if old else 1
     elements: Any = 1  # of the run
     for at in reversed(range(len(old))):

@@ -10,12 +10,13 @@ fast rule, its decomposition, its Python meta kernel. An operator that has none 
 caller then takes sizes as numbers.
 
 These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with
-each kind of arguments also runs with the present sizes, for its errors and strides.
+each kind of arguments also runs with the present sizes, for its errors and strides. So does each view.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -76,11 +77,12 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     if results is not NotImplemented:
         return results
     key = (func, kinds_of((args, kwargs)))
-    is_known = not (is_mixed or func in SHAPE_RULES) or key in mode.tried
+    is_view = (func.is_view or func in AS_IN_EAGER) and func not in BY_STRIDES
+    is_known = not (is_mixed or is_view or func in SHAPE_RULES) or key in mode.tried
     present = None if is_known else try_present_sizes(mode, func, args, kwargs)
     results = run_on_symbols(mode, func, args, kwargs)
-    if func in RESHAPING:
-        return reshaped(mode, args[0], results)
+    if is_view:
+        return checked_view(mode, func, args[0], results, present)
     if present is None:
         return results
     laid_out = laid_out_as(mode, func, results, present)
@@ -273,19 +275,58 @@ def check_part(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: 
         raise RuntimeError(f"{func}: {source.dim()} dims for a part of {part.dim()} dims")
 
 
-RESHAPING = (aten.view.default, aten._unsafe_view.default)
+#: views that say their strides, of which the present sizes tell nothing
+BY_STRIDES = (aten.as_strided.default, aten._reshape_alias.default)
+
+
+def checked_view(mode: FakeMode, func: OpOverload, tensor: torch.Tensor, results: Any, present: Any) -> Any:
+    """The view (or list of views), with eager's strides and offset for the present sizes.
+
+    Raises UnsupportedOperatorException where it has others.
+    """
+    if isinstance(results, (list, tuple)):
+        return type(results)(
+            checked_view(mode, func, tensor, *pair)
+            for pair in zip(results, present or [None] * len(results), strict=True)
+        )
+    if func in AS_IN_EAGER:
+        results = AS_IN_EAGER[func](mode, tensor, results)
+    if present is None:
+        return results
+    start = tensor.storage_offset()
+    moved = present.storage_offset() - (0 if tensor._has_symbolic_sizes_strides else start)
+    found = [hint_of(number) for number in (*results.stride(), results.storage_offset() - start)]
+    if found != [*present.stride(), moved]:
+        raise UnsupportedOperatorException(func)
+    return results
 
 
 def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torch.Tensor:
-    """The view, with eager's strides for dims of size 1."""
-    sizes = [hint_of(size) for size in (*tensor.shape, *tensor.stride(), *viewed.shape)]
-    if 1 not in sizes or 0 in sizes or None in sizes:
+    """The view, with eager's strides for dims of size 1 and for tensors without elements."""
+    if None in [hint_of(size) for size in (*tensor.shape, *tensor.stride(), *viewed.shape)]:
         return viewed
     strides = view_strides(tensor.shape, tensor.stride(), viewed.shape)
-    if strides is None or tuple(map(hint_of, strides)) == tuple(map(hint_of, viewed.stride())):
+    if strides is None:
         return viewed
     with mode:
         return aten.as_strided.default(tensor, viewed.shape, strides, tensor.storage_offset())
+
+
+def diagonal_of(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torch.Tensor:
+    """The diagonal: one without elements begins where the tensor begins."""
+    start, size = tensor.storage_offset(), viewed.shape[-1]
+    if hint_of(size) is None or hint_of(start) == hint_of(viewed.storage_offset()) or size != 0:
+        return viewed
+    with mode:
+        return aten.as_strided.default(tensor, viewed.shape, viewed.stride(), start)
+
+
+#: views for which torch's rule gives other strides or another offset than eager
+AS_IN_EAGER: dict[OpOverload, Callable[[FakeMode, torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    aten.view.default: reshaped,
+    aten._unsafe_view.default: reshaped,
+    aten.diagonal.default: diagonal_of,
+}
 
 
 def run_as_others(

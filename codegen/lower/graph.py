@@ -287,9 +287,6 @@ class Lowering:
         self.layouts.setdefault(value, strides)
         return self.realize(value, hint).buffer
 
-    def _is_affine(self, value: TensorExpr, base: TensorExpr) -> bool:
-        return self.as_strided(value, self._place_of(base), base) is not None
-
     def _place_of(self, base: TensorExpr) -> Stored:
         """Where `base` is stored, or would be."""
         layout = self.layouts.get(base) or ix.row_major(base.shape)
@@ -347,7 +344,7 @@ class Lowering:
 
     def _output_tensor(self, item: fx.Node, value: TensorExpr) -> str:
         owner = owner_of(item)
-        if owner is not item and value.dtype in DTYPES and not self._reaches(value, self.values[owner]):
+        if owner is not item and value.dtype in DTYPES and not self._is_shown(item, owner):
             return self._view_of(owner, item)
         name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
         info = self.program.buffers[name]
@@ -357,21 +354,29 @@ class Lowering:
             info.kind = "output"
         return name
 
-    def _reaches(self, value: TensorExpr, base: TensorExpr) -> bool:
-        """Whether the index algebra sees `value` as a strided tensor on the memory of `base`."""
+    def _is_shown(self, item: fx.Node, owner: fx.Node) -> bool:
+        """Whether the index algebra shows what a view is in eager: its strides and offset in the owner.
+
+        It does not show the owner of a view that is stored already, for an operator.
+        """
+        value, base = self.values[item], self.values[owner]
         found = value
-        while isinstance(found, View) and found is not base:
+        while isinstance(found, View) and found is not base and found not in self.realized:
             found = found.base
-        return found is base and self._is_affine(value, base)
+        place = self._place_of(base)
+        seen = self.as_strided(value, place, base) if found is base else None
+        if seen is None or not _same_layout(seen, strides_of(item.meta["val"])):
+            return False
+        return ix.minus(seen.offset, place.offset) == _distance(item, owner)
 
     def _view_of(self, owner: fx.Node, item: fx.Node) -> str:
         """A view, because eager has one here. The trace gives its layout: the definition may not show it."""
-        val, owner_val = item.meta["val"], owner.meta["val"]
-        base = self.tensor_for(self.values[owner], owner_val, owner.name, copies=True)
+        val = item.meta["val"]
+        base = self.tensor_for(self.values[owner], owner.meta["val"], owner.name, copies=True)
         view = self.new_buffer(item.name, "output", val.dtype, sizes_of(val), strides_of(val))
         info = self.program.buffers[view.buffer]
-        offset = ix.minus(ix.from_size(val.storage_offset()), ix.from_size(owner_val.storage_offset()))
-        self.steps.append(ViewStep(view.buffer, base, info.shape, info.strides, to_expr(offset)))
+        offset = to_expr(_distance(item, owner))
+        self.steps.append(ViewStep(view.buffer, base, info.shape, info.strides, offset))
         return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
@@ -409,6 +414,12 @@ def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
         else:
             offset = ix.plus(offset, term)
     return Stored(shape, place.dtype, place.buffer, tuple(strides), offset)
+
+
+def _distance(item: fx.Node, owner: fx.Node) -> Index:
+    """The elements between the starts of a view and of its owner in eager."""
+    starts = [ix.from_size(node.meta["val"].storage_offset()) for node in (item, owner)]
+    return ix.minus(*starts)
 
 
 def _same_layout(place: Stored, strides: tuple[Index, ...]) -> bool:
