@@ -296,7 +296,7 @@ def checked_view(mode: FakeMode, func: OpOverload, tensor: torch.Tensor, results
     start = tensor.storage_offset()
     moved = present.storage_offset() - (0 if tensor._has_symbolic_sizes_strides else start)
     found = [hint_of(number) for number in (*results.stride(), results.storage_offset() - start)]
-    if found != [*present.stride(), moved]:
+    if None not in found and found != [*present.stride(), moved]:
         raise UnsupportedOperatorException(func)
     return results
 
