@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import capture
+from capture.policy import foresight, patience
 
 IPython = pytest.importorskip("IPython", reason="IPython is not installed")
 
@@ -61,6 +62,21 @@ def test_all_cells(shell, monkeypatch):
     assert graphs() == 1
     shell.run_cell("%captured off")
     shell.run_cell("y = scale(torch.ones(3, dtype=torch.float64))")
+    assert graphs() == 1
+
+
+def test_the_loop_of_a_cell_is_captured_where_it_pays(shell, monkeypatch):
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
+        monkeypatch.setattr(patience, name, 0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
+    loop = "x = torch.ones(3)\nfor i in range(20):\n    x = x.sin() + i\n"
+    shell.run_cell(loop)
+    expected = shell.user_ns["x"]
+    with capture.config.patch(when="hot"):
+        shell.run_cell("%captured on")
+        shell.run_cell(loop)
+        shell.run_cell("%captured off")
+    assert torch.allclose(shell.user_ns["x"], expected)
     assert graphs() == 1
 
 
