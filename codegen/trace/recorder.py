@@ -35,6 +35,7 @@ from codegen.trace.behaviour import (
 )
 from codegen.trace.draws import draw
 from codegen.trace.functionalise import Memories, Memory, Tracked, item_of
+from codegen.trace.gradient_sums import is_added_in_place
 from codegen.trace.nodes import as_argument
 from codegen.trace.sources import Sources
 from codegen.trace.updates import UPDATES, calls_of
@@ -192,6 +193,8 @@ class Recorder(TorchDispatchMode):
             return self.record_zeros(func, args, kwargs or {})
         behaviour = behaviour_of(func)
         result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+        if is_added_in_place(self, func, args, result):
+            result = self.restrided(result, args[0])
         if can_be_known(result, args):
             remember_values(func, args, kwargs or {}, result)
         return result
