@@ -241,7 +241,7 @@ class Recorder(TorchDispatchMode):
 
     def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """The result of a rewriting, with the operator's own strides where they are known and different."""
-        if func not in SHAPE_RULES or (func._schema.is_mutable and behaviour_of(func).handle != "mixed"):
+        if func not in SHAPE_RULES or any(given.alias_info is not None for given in func._schema.returns):
             return result
         own = run_rule(self.mode, func, args, kwargs)
         if isinstance(result, torch.Tensor):

@@ -47,6 +47,12 @@ def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if result is NotImplemented else (result, saved, saved)
 
 
+@shape_rule("_native_batch_norm_legit_no_training")
+def batch_norm_without_training(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `torch.batch_norm` calls on symbolic sizes."""
+    return native_batch_norm((*args[:5], False, *args[5:]), kwargs)
+
+
 @shape_rule("_batch_norm_with_update")
 def batch_norm_with_update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What is saved has the dtype of the statistics."""
@@ -77,8 +83,11 @@ def _statistics_of(tensor: torch.Tensor) -> set[torch.dtype]:
 
 @shape_rule("native_batch_norm_backward")
 def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, mask = args[1], args[9]
-    result = NotImplemented if tensor.numel() == 0 else in_suggested_format(tensor)
+    grad, tensor, mask = args[0], args[1], args[9]
+    if tensor.numel() == 0:
+        return NotImplemented
+    is_alike = is_contiguous(grad) and suggest_memory_format(grad) is suggest_memory_format(tensor)
+    result = (in_batch_norm_format if is_alike else in_suggested_format)(tensor)
     if result is NotImplemented:
         return NotImplemented
     channels = contiguous((tensor.shape[1],), tensor.dtype)

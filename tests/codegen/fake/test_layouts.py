@@ -309,9 +309,12 @@ def test_a_backward_that_makes_checks_keeps_them() -> None:
         captured(x).backward(torch.randn(3, 3, dtype=torch.complex64))
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("shape", [(2, 4, 1, 1), (2, 1, 3, 3), (2, 4, 1, 3), (2, 4, 1, 1, 1)], ids=str)
-def test_batch_norms_of_one_pixel_or_channel_are_row_major(shape: tuple[int, ...], training: bool) -> None:
+def test_batch_norms_of_one_pixel_or_channel_are_row_major(
+    shape: tuple[int, ...], training: bool, dynamic: bool
+) -> None:
     """With these strides the image is row-major and channels-last. What follows takes the result's format."""
     mean, var = torch.zeros(shape[1]), torch.ones(shape[1])
 
@@ -325,8 +328,32 @@ def test_batch_norms_of_one_pixel_or_channel_are_row_major(shape: tuple[int, ...
     for image in (x, pixel) if shape[2:] == (1,) * len(shape[2:]) else (x,):
         for wants_gradient in (False, True):
             image = image.detach().requires_grad_(wants_gradient)
-            results = [capture.compile(normed, dynamic=False)(image), normed(image)]
+            results = [capture.compile(normed, dynamic=dynamic)(image), normed(image)]
             assert len({tuple(part.stride() for part in result) for result in results}) == 1
             if wants_gradient:
                 grads = [torch.autograd.grad(result[1].sum(), image)[0] for result in results]
                 assert grads[0].stride() == grads[1].stride()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_the_gradient_of_a_batch_norm_that_has_its_images_layout_is_row_major(
+    training: bool, dynamic: bool
+) -> None:
+    """Both the image of one channel and what comes from behind are row-major and channels-last."""
+    mean, var = torch.zeros(1), torch.ones(1)
+
+    def gradient(x, incoming):
+        result = F.batch_norm(x, mean, var, training=training)
+        return torch.autograd.grad(result, x, incoming)[0]
+
+    images = [
+        torch.empty_strided((2, 1, 3, 3), strides).normal_() for strides in ((9, 1, 3, 1), (9, 9, 3, 1))
+    ]
+    for image in images:
+        image = image.detach().requires_grad_()
+        for incoming in images:
+            found, expected = (
+                run(image, incoming) for run in (capture.compile(gradient, dynamic=dynamic), gradient)
+            )
+            assert found.stride() == expected.stride()
