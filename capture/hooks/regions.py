@@ -36,12 +36,14 @@ T = TypeVar("T", bound=Callable[..., Any])
 class _OpenRegions(threading.local):
     """The regions of one thread: (region, hook state before it) from the outermost to the innermost.
 
-    closed_by_error: regions that an error has closed; their own exit is still to come.
+    closed_by_error: regions that an error has closed; their own exit is still to come. following: how many
+    regions there are with the innermost one whose script is followed (`running_loops`), or 0.
     """
 
     def __init__(self) -> None:
         self.stack: list[tuple[Region, switch.HookState]] = []
         self.closed_by_error: list[Region] = []
+        self.following = 0
 
 
 _open = _OpenRegions()
@@ -72,12 +74,15 @@ class Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
         before = switch.switch(inside)
         _open.stack.append((self, before))
-        running_loops.follow(sys._getframe(1), inside)
+        if running_loops.follow(sys._getframe(1), inside):
+            _open.following = len(_open.stack)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        running_loops.leave()
         stack = _open.stack
+        if _open.following >= len(stack) > 0:
+            _open.following = 0
+            running_loops.leave()
         if stack and stack[-1][0] is self:
             switch.switch(stack.pop()[1])
         elif any(region is self for region, _ in stack):

@@ -30,23 +30,22 @@ if TYPE_CHECKING:
     from capture.hooks.switch import HookState
 
 
-def follow(frame: FrameType | None, inside: HookState) -> None:
-    """A block begins in the frame, or in the one that called our own there."""
+def follow(frame: FrameType | None, inside: HookState) -> bool:
+    """A block begins in the frame, or in the one that called our own there. Whether it is followed now."""
+    if not hasattr(_capture, "Patience") or not isinstance(inside.converter, _capture.Patience):
+        return False
     while frame is not None and frame_filter.origin_of(frame.f_code.co_filename) == "capture":
         frame = frame.f_back
-    if frame is None:
-        return
-    code = frame.f_code
-    if is_top_level(code) and hasattr(_capture, "Patience"):
-        waits = isinstance(inside.converter, _capture.Patience)
-        if waits and _shares_variables(frame) and any(h.start > frame.f_lasti for h in heads(code)):
-            _capture.follow_loops(frame, _at_line)
+    if frame is None or not is_top_level(frame.f_code) or not _shares_variables(frame):
+        return False
+    if all(head.start <= frame.f_lasti for head in heads(frame.f_code)):
+        return False
+    return _capture.follow_loops(frame, _at_line)
 
 
 def leave() -> None:
-    """A block ends."""
-    if hasattr(_capture, "Patience"):
-        _capture.follow_loops(None, None)
+    """The block ends."""
+    _capture.follow_loops(None, None)
 
 
 def _shares_variables(frame: FrameType) -> bool:

@@ -431,7 +431,7 @@ static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, Inte
 PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     ThreadHook *hook = thread_hook;
-    if (hook != NULL && hook->follows == FOLLOWS) {
+    if (hook != NULL && hook->follows == FOLLOWS && !hook->suspended) {
         return eval_below_followed(tstate, frame, hook, throwflag);
     }
     if (frame_comes_back(frame)) {

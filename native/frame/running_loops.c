@@ -168,7 +168,8 @@ PyObject *eval_below_followed(PyThreadState *tstate, InterpreterFrame *frame, Th
     return value;
 }
 
-/* follow_loops(frame, on_line); follow_loops(None, None) ends it. */
+/* follow_loops(frame, on_line) -> whether the frame is followed from now on; follow_loops(None, None) ends
+ * it. */
 static PyObject *follow_loops(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2 || (args[0] != Py_None && (!PyFrame_Check(args[0]) || !PyCallable_Check(args[1])))) {
@@ -177,20 +178,21 @@ static PyObject *follow_loops(PyObject *module, PyObject *const *args, Py_ssize_
     }
     PyThreadState *tstate = PyThreadState_Get();
     ThreadHook *hook = thread_hook;
-    if (hook == NULL) {
-        Py_RETURN_NONE;
+    if (hook == NULL || hook->followed == args[0]) {
+        Py_RETURN_FALSE;
     }
     if (hook->followed != NULL) {
         stop_following(tstate, hook);
     }
-    if (args[0] != Py_None && tstate->c_tracefunc == NULL && tstate->c_profilefunc == NULL) {
-        hook->followed = Py_NewRef(args[0]);
-        hook->on_line = Py_NewRef(args[1]);
-        hook->lines = 0;
-        hook->follows = FOLLOWS;
-        trace(tstate);
+    if (args[0] == Py_None || tstate->c_tracefunc != NULL || tstate->c_profilefunc != NULL) {
+        Py_RETURN_FALSE;
     }
-    Py_RETURN_NONE;
+    hook->followed = Py_NewRef(args[0]);
+    hook->on_line = Py_NewRef(args[1]);
+    hook->lines = 0;
+    hook->follows = FOLLOWS;
+    trace(tstate);
+    Py_RETURN_TRUE;
 }
 
 /* take_iterator(frame, place, rest) */
@@ -211,7 +213,9 @@ static PyObject *take_iterator(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"follow_loops", (PyCFunction)(void (*)(void))follow_loops, METH_FASTCALL,
      "follow_loops(frame, on_line): on_line(frame) is called at each line that this frame of this thread "
-     "begins, until it returns, or follow_loops(None, None). Nothing happens where somebody else traces."},
+     "begins, until it returns, or follow_loops(None, None). False where somebody else traces, or where it "
+     "was "
+     "followed before."},
     {"take_iterator", take_iterator, METH_VARARGS,
      "take_iterator(frame, place, rest): a RestOfLoop in place of the iterator that lies there on the stack. "
      "The caller knows that it is the iterator of a loop in which the frame is."},

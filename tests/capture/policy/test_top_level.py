@@ -566,6 +566,29 @@ def test_nothing_is_traced_behind_the_block_or_in_what_it_calls() -> None:
     assert len(found["seen"]) == 14
 
 
+def test_a_block_inside_leaves_the_script_to_the_one_around() -> None:
+    text = """
+    x = torch.ones(3)
+    def once(x):
+        with capture.disable():
+            return x + 1
+    with capture.enable():
+        with capture.enable(dynamic=True):
+            pass
+        x = once(x)
+        for i in range(20):
+            x = x.sin() + i
+    for i in range(20):
+        x = x.sin() + i
+    """
+    found, _ = run(text, capture=capture)
+    expected = torch.ones(3) + 1
+    for i in [*range(20), *range(20)]:
+        expected = expected.sin() + i
+    assert torch.allclose(found["x"], expected)
+    assert counters["graphs"]["compiled"] == 1
+
+
 def test_a_block_that_never_ends_lets_its_frame_go() -> None:
     namespace, _ = run(
         "block = capture.enable()\nblock.__enter__()\nfor i in range(3): y = i", capture=capture
