@@ -13,6 +13,7 @@ Only code of functions can leave its loops (`capture.bytecode.turns`): resume fu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_NEWLOCALS, CO_OPTIMIZED
 from types import CodeType
 from typing import Any
@@ -26,17 +27,17 @@ from capture.bytecode.line_places import fill_places
 from capture.bytecode.loop_iterators import Head, heads, turn_of
 from guards.namespace import STACK_ITEM
 
+#: flags of functions, and of cells with `await`
+OF_OTHERS = CO_OPTIMIZED | CO_NEWLOCALS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
+#: what the code of a function may need on the stack beyond that of the module: a call (`_annotated`)
+FOR_A_CALL = 5
+
 
 def is_top_level(code: CodeType) -> bool:
     """Whether it is the code of a module, not that of a function or of a class."""
     return code.co_name == "<module>" and not code.co_flags & OF_OTHERS
 
-
-#: what `_annotated` needs on the stack
-FOR_A_CALL = 5
-
-#: flags of functions, of class bodies, and of cells with `await`
-OF_OTHERS = CO_OPTIMIZED | CO_NEWLOCALS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 #: the code of a module keeps that of its function: its twins and resume functions do not
 _functions: CodeTable[CodeType] = CodeTable()
@@ -49,8 +50,8 @@ def as_function(code: CodeType) -> CodeType | None:
         return known
     if not heads(code) or any(step.name in dialect.NEEDS_LOCALS for step in decode(code).instructions):
         return None
-    items = [item for changed in _with_globals(code) for item in _annotated(changed)]
-    made = release_constants(_made(code, items, [], code.co_stacksize + FOR_A_CALL))
+    items = [part for item, _ in _with_globals(code) for part in _annotated(item)]
+    made = _made(code, items, [])
     _functions[code] = made
     return made
 
@@ -85,27 +86,27 @@ def _rest_of_loop(code: CodeType, head: Head) -> CodeType:
         begin.clear_local(name)  # only the stack holds the iterator, as in the module
     begin.jump(label)
     items = list(begin.instructions)
-    original = list(resume.numbered(code))
+    original = list(_with_globals(code))
     end = next(item.arg for item, index in original if index == head.index)
-    for (item, index), changed in zip(original, _with_globals(code), strict=True):
+    for item, index in original:
         block = item.entry if isinstance(item, library.TryEnd) else item
         if isinstance(block, library.TryBegin) and block.stack_depth < head.depth - 1:
             continue
         if index == head.index:
             items.append(label)
-        items.append(changed)
+        items.append(item)
         if item is end:
             leave = Assembler(begin.location)
             leave.load_constant(None)
             leave.return_value()
             items += leave.instructions
-    return _made(code, items, names, code.co_stacksize + 1)
+    return _made(code, items, names)
 
 
-def _with_globals(code: CodeType) -> list[Any]:
-    return [
-        item if index is None else dialect.with_global_names(item) for item, index in resume.numbered(code)
-    ]
+def _with_globals(code: CodeType) -> Iterator[tuple[Any, int | None]]:
+    """`resume.numbered` with global names."""
+    for item, index in resume.numbered(code):
+        yield item if index is None else dialect.with_global_names(item), index
 
 
 def _annotated(item: Any) -> list[Any]:
@@ -127,10 +128,12 @@ def make_annotations(variables: dict[str, Any]) -> None:
         variables["__annotations__"] = {}
 
 
-def _made(code: CodeType, items: list[Any], arguments: list[str], size: int) -> CodeType:
+def _made(code: CodeType, items: list[Any], arguments: list[str]) -> CodeType:
     result = bytecode_like(code, items, arguments, code.co_flags | CO_OPTIMIZED | CO_NEWLOCALS)
     fill_places(result, code.co_firstlineno)
-    made: CodeType = result.to_code(
-        stacksize=size, compute_exception_stack_depths=False, check_pre_and_post=False
+    made = result.to_code(
+        stacksize=code.co_stacksize + FOR_A_CALL,
+        compute_exception_stack_depths=False,
+        check_pre_and_post=False,
     )
-    return made
+    return release_constants(made)

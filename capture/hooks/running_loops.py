@@ -50,14 +50,9 @@ def leave() -> None:
 
 def _shares_variables(frame: FrameType) -> bool:
     """Whether a function with the same globals has its variables, and nothing looks for them in the frame."""
-    code, names = frame.f_code, frame.f_locals
-    return (
-        type(names) is dict
-        and names is frame.f_globals
-        and frame_filter.origin_of(code.co_filename) == "program"
-        and not frame_filter.asks_for_locals(code)
-        and not frame_filter.reads_frame(code)
-    )
+    names = frame.f_locals
+    is_shared = type(names) is dict and names is frame.f_globals
+    return is_shared and frame_filter.may_go_on_elsewhere(frame.f_code)
 
 
 @collection.settled()

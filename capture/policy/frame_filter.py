@@ -258,6 +258,11 @@ def asks_for_locals(code: CodeType) -> bool:
     )
 
 
+def may_go_on_elsewhere(code: CodeType) -> bool:
+    """Whether a frame of this code may end in another frame: it is the program's, and reads no frame."""
+    return origin_of(code.co_filename) == "program" and not (asks_for_locals(code) or reads_frame(code))
+
+
 def why_not_now() -> str | None:
     """A reason in the state of the thread to run every frame in the default evaluator, or None."""
     followed = other_tracers.why_followed()

@@ -193,7 +193,7 @@ def twin(code: CodeType, learned: Learned | None = None) -> CodeType | None:
     """What runs in place of a function of the program that may be called once, or of a script: it can leave
     its loops.
     """
-    if frame_filter.origin_of(code.co_filename) != "program" or frame_filter.asks_for_locals(code):
+    if not frame_filter.may_go_on_elsewhere(code):
         return None
     try:
         return _twin(code, learned)
@@ -210,7 +210,7 @@ def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
     from capture.bytecode import turns  # lazy: import time
 
     if top_level.is_top_level(code):
-        function = None if frame_filter.reads_frame(code) else top_level.as_function(code)
+        function = top_level.as_function(code)
         if function is None:
             return None
         code = function

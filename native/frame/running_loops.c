@@ -213,9 +213,8 @@ static PyObject *take_iterator(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"follow_loops", (PyCFunction)(void (*)(void))follow_loops, METH_FASTCALL,
      "follow_loops(frame, on_line): on_line(frame) is called at each line that this frame of this thread "
-     "begins, until it returns, or follow_loops(None, None). False where somebody else traces, or where it "
-     "was "
-     "followed before."},
+     "begins, until it returns, or follow_loops(None, None). False where somebody else traces, or where the "
+     "frame is followed already."},
     {"take_iterator", take_iterator, METH_VARARGS,
      "take_iterator(frame, place, rest): a RestOfLoop in place of the iterator that lies there on the stack. "
      "The caller knows that it is the iterator of a loop in which the frame is."},

@@ -135,7 +135,7 @@ static PyObject *global_named(PyObject *globals, PyObject *name)
     return raw_dict_find(globals, &key, NULL, &value) == RAW_FOUND ? value : NULL;
 }
 
-/* Whether the frame works on tensors, as far as it can be seen: its variables, and those of a script. */
+/* Whether the frame works on tensors, as far as it can be seen: its locals, and the globals that it names. */
 static int sees_tensors(InterpreterFrame *frame)
 {
     const FrameState state = frame_state(frame);

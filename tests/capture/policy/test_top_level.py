@@ -11,7 +11,6 @@ import textwrap
 import traceback
 import types
 import weakref
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,9 @@ import torch
 
 import capture
 from capture.bytecode import top_level
-from capture.policy import foresight, patience
 from capture.report.counters import counters
 
-
-@pytest.fixture(autouse=True)
-def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A loop is hot as soon as it has turned four times."""
-    capture.reset()
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
-        monkeypatch.setattr(patience, name, 0)
-    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
-    with capture.config.patch(when="hot"):
-        yield
+pytestmark = pytest.mark.usefixtures("captures_cost_nothing")
 
 
 #: scripts, of which a loop is captured
@@ -641,7 +630,3 @@ def test_the_rest_of_a_loop_runs_once_and_hands_its_iterator_over() -> None:
     assert calls == [None]
     assert gone() is None
     assert list(made) == []
-
-
-def test_no_frame_of_a_script_stays_behind() -> None:
-    assert _capture.get_callback()[0] is None

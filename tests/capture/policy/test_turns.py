@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 import capture
-from capture.policy import foresight, patience
+from capture.policy import patience
 from capture.report.counters import counters
 from capture.stored.learned import Learned
 
-
-@pytest.fixture(autouse=True)
-def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A loop is hot as soon as it has turned four times."""
-    capture.reset()
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
-        monkeypatch.setattr(patience, name, 0)
-    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
-    with capture.config.patch(when="hot"):
-        yield
+pytestmark = pytest.mark.usefixtures("captures_cost_nothing")
 
 
 def plain(n):

@@ -1,0 +1,21 @@
+"""What tests of captures that have to pay share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import capture
+from capture.policy import foresight, patience
+
+
+@pytest.fixture
+def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A loop is hot as soon as it has turned four times."""
+    capture.reset()
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
+        monkeypatch.setattr(patience, name, 0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
+    with capture.config.patch(when="hot"):
+        yield
