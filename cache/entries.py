@@ -43,7 +43,7 @@ class CacheEntry(_capture.Entry):
     guard_set: the guards of the program, for the text of a recompile reason. compile_time: seconds.
     number: that of the capture that made it.
     explanation: what `explain()` shows. breaks: a resume function goes on behind it. trains: its results have
-    gradients. on_failure (of `_capture.Entry`) is called with (entry, exception,
+    gradients. has_graph: it calls one. on_failure (of `_capture.Entry`) is called with (entry, exception,
     inputs) when the graph raised.
     """
 
@@ -53,6 +53,7 @@ class CacheEntry(_capture.Entry):
     explanation: Any = None
     breaks: bool = False
     trains: bool = False
+    has_graph: bool = True
     _watched: tuple[weakref.ref[Any], ...] = ()
 
 

@@ -189,6 +189,7 @@ class Attempts:
             raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
         self.reason = signal.without_frames()
         if not self.settings.fullgraph:
+            check_worthwhile(tx, signal)
             check_divisible(self.frame.code, signal)
 
     def _without_symbols(self, signal: Any, tx: RootTranslator) -> None:
@@ -285,6 +286,14 @@ def too_long(tx: RootTranslator) -> CodeType:
             return inner.code
         inner = inner.parent
     return tx.code
+
+
+def check_worthwhile(tx: RootTranslator, signal: GraphBreak) -> None:
+    """Raises SkipFrame where the frame has done nothing with torch before the break."""
+    if not (tx.output.operation_count() or tx.saw_torch or tx.left_until is not None):
+        skip = SkipFrame(f"nothing to capture before: {signal.text}")
+        skip.granted = tx.output.granted.taken_over()
+        raise skip from signal.without_frames()
 
 
 def check_divisible(code: CodeType, signal: GraphBreak) -> None:

@@ -141,7 +141,10 @@ class Converter:
 
     def _convert(self, frame: Any) -> Any:
         with observe.capturing(frame.code, settings=self.settings) as capture:
-            return self._converted(frame, capture)
+            now = self._converted(frame, capture)
+            if capture.outcome != "entry" and capture.outcome != "stored":
+                patience.was_in_vain(capture)
+            return now
 
     def _converted(self, frame: Any, capture: observe.FrameCapture) -> Any:
         handled, seen = sys.exc_info()[1], self.history.of(frame)

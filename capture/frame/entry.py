@@ -67,6 +67,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     entry.guard_set = guards
     entry.breaks = capture.value is None
     entry.trains = trains(capture)
+    entry.has_graph = graph is not None
     capture.graph = graph
     return entry
 

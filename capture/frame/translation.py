@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
-from capture.frame.attempts import Attempts, check_divisible
+from capture.frame.attempts import Attempts, check_divisible, check_worthwhile
 from capture.interpret import grad_mode
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
@@ -82,7 +82,7 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
         attempts.note_changes(tx)
         return finish(tx, value, reason, attempts.settings, attempts.frame)
     except SkipFrame as skip:
-        skip.granted = tx.output.granted.taken_over()
+        skip.granted = skip.granted or tx.output.granted.taken_over()
         tx.output.forget_objects()
         raise
     finally:
@@ -132,20 +132,20 @@ def goes_on_after_break(capture: Capture, signal: GraphBreak, settings: CaptureS
     """Log the break. False where Python should run the whole frame: then the capture has no code."""
     tx, reason = capture.tx, capture.reason
     assert reason is not None
-    operations = tx.output.operation_count()
     # A program may always switch capture off again, and on: such a break is no error.
     if settings.fullgraph and reason.id != "call_of_capture":
         observe.tell("break", reason=reason, is_error=True)
         raise Unsupported(reason)
-    if not operations and not tx.saw_torch and tx.left_until is None:
-        raise SkipFrame(f"nothing to capture before: {reason.reason}")
+    check_worthwhile(tx, signal)
     check_divisible(frame.code, signal)
     if frame_filter.is_whole_or_nothing(frame.code):
         observe.tell("left", reason=str(reason), always=False, callees_too=False)
         return False
     observe.tell("break", reason=reason, is_error=False)
     few = tx.output.budget.instructions <= FEW
-    has_no_graph = not operations and few and capture.ends_the_frame()  # before the break or after it
+    has_no_graph = (
+        not tx.output.operation_count() and few and capture.ends_the_frame()
+    )  # before the break or after it
     return not has_no_graph
 
 

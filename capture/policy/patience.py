@@ -242,6 +242,12 @@ def forget_prices() -> None:
         _capture.forget_prices()
 
 
+def was_in_vain(capture: observe.FrameCapture) -> None:
+    """A capture ends that has found nothing."""
+    if has_to_pay():
+        _capture.count_waste(int(capture.seconds * 1e9))
+
+
 def waited(code: CodeType) -> str:
     """What Python had spent in frames of this code, if they waited for their capture."""
     if not has_to_pay():
@@ -290,6 +296,9 @@ def judge(
         return True
     if not entry.trains:
         gains.note(python[0], own[0])
+    if not (entry.trains and entry.has_graph):
+        missing = 1 - min(1.0, gains.saved(python[0], own[0]) / gains.GAIN)
+        _capture.count_waste(int(entry.compile_time * missing * 1e9))
     observe.tell("trial", entry=entry, python=python, own=own)
     if learned is not None:
         learned.note(code, Kind.STORED if pays else Kind.DOUBTED)

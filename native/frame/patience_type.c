@@ -110,6 +110,19 @@ PyTypeObject Patience_Type = {
     .tp_members = members,
 };
 
+static PyObject *count_waste(PyObject *module, PyObject *object)
+{
+    const long long ns = PyLong_AsLongLong(object);
+    if (ns == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (ns < 0) {
+        return PyErr_Format(PyExc_ValueError, "count_waste: a capture does not take %lld ns", ns);
+    }
+    price_was_wasted(ns);
+    Py_RETURN_NONE;
+}
+
 static PyObject *forget_prices(PyObject *module, PyObject *ignored)
 {
     price_forget();
@@ -117,6 +130,8 @@ static PyObject *forget_prices(PyObject *module, PyObject *ignored)
 }
 
 static PyMethodDef functions[] = {
+    {"count_waste", count_waste, METH_O,
+     "count_waste(ns): captures have cost so many nanoseconds, and have given nothing."},
     {"forget_prices", forget_prices, METH_NOARGS,
      "forget_prices(): what the captures of this process have cost says nothing of the next ones."},
     {NULL, NULL, 0, NULL},

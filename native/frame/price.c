@@ -6,7 +6,9 @@
  *
  *     what each capture costs, and so much for each code unit, times what experience says
  *     the compiler is not imported yet              ->  and its import, less what other frames have taken
- *     captures of the code were in vain             ->  at least what these have cost */
+ *     captures of the code were in vain             ->  at least what these have cost
+ *     many captures of the process were in vain     ->  several times that, where nobody knows what is to
+ * come */
 
 #include "frame/pyversion_objects.h" /* first, see there */
 
@@ -21,10 +23,14 @@
 static struct {
     long long expected_ns, paid_ns;
     long long python_ns; /* what counts for all cold frames that have ended */
+    long long wasted_ns; /* captures that have given nothing */
 } experience;
 
 /* A process begins with the experience that so much has cost what was expected. */
 enum { EXPECTED_AT_FIRST_NS = 500000000 };
+
+/* Captures in vain may take so much, and then one of so many parts of what Python has worked. */
+enum { FREE_WASTE_NS = 100000000, PARTS_OF_WASTE = 32 };
 
 static int compiler_is_imported(void)
 {
@@ -128,10 +134,19 @@ long long price_beside_stored_captures(const Rates *rates, const CodeState *stat
     return price_of(rates, state) - import_price(rates, state) + whole_import(rates);
 }
 
+/* How many times its price a capture has to be worth. Frames that call each other in a long chain each have
+ * the time of all that is below, and if there is nothing to capture, each is tried. What has more operators
+ * for its bytecode reaches a higher price earlier than what is all Python. */
+static double wastefulness(void)
+{
+    const double wasted = (double)(experience.wasted_ns - FREE_WASTE_NS);
+    return Py_MAX(1, PARTS_OF_WASTE * wasted / (double)Py_MAX(experience.python_ns, 1));
+}
+
 int price_is_reached(const Rates *rates, const CodeState *state, long long ns)
 {
     const double least = (double)rates->least_ns * experienced(); /* no capture costs less */
-    return (double)ns >= least && ns >= price_of(rates, state);
+    return (double)ns >= least && (double)ns >= (double)price_of(rates, state) * wastefulness();
 }
 
 /* --- experience -------------------------------------------------------------------------------------- */
@@ -144,7 +159,12 @@ void price_was_paid(long long expected, long long paid)
 
 void price_forget(void)
 {
-    experience.expected_ns = experience.paid_ns = 0;
+    experience.expected_ns = experience.paid_ns = experience.wasted_ns = 0;
+}
+
+void price_was_wasted(long long ns)
+{
+    experience.wasted_ns += ns;
 }
 
 void price_python_worked(long long ns)

@@ -39,12 +39,15 @@ long long price_beside_stored_captures(const Rates *rates, const CodeState *stat
 /* What the next capture will cost in a process without experience, with all that it imports. */
 long long price_without_experience(const Rates *rates, const CodeState *state);
 
-/* Whether `ns` are the price. Most frames of a cold program have spent less than any capture costs: that is
- * seen at once. */
+/* Whether `ns` are the price, where it is not known how often the code will run. Most frames of a cold
+ * program have spent less than any capture costs: that is seen at once. */
 int price_is_reached(const Rates *rates, const CodeState *state, long long ns);
 
 /* A capture that was to cost `expected` has cost `paid`. */
 void price_was_paid(long long expected, long long paid);
+
+/* Captures have cost so much and given nothing. */
+void price_was_wasted(long long ns);
 
 /* The next captures are expected to cost what they do in a process without experience. */
 void price_forget(void);

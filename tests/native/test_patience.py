@@ -1186,6 +1186,29 @@ def test_what_captures_have_cost_is_expected_of_the_next_ones(seconds, gives_an_
     assert low <= runs_after_a_capture(seconds, gives_an_entry, least_ns) <= high
 
 
+def test_where_captures_were_in_vain_a_higher_price_is_asked(hook):
+    """32 times the waste beside what Python has worked. Less than 0.1 s does not count."""
+
+    def runs_of(wasted):
+        def f():
+            work(0.004)
+
+        _capture.forget_prices()
+        _capture.count_waste(wasted)
+        asked, runs = Asked(), 0
+        while not asked.names and runs < 100:
+            run(hook, asked, f, least_ns=2 * 10**7)
+            runs += 1
+        return runs
+
+    assert runs_of(0) <= 7 and runs_of(10**8) <= 7
+    assert runs_of(10**12) == 100
+    _capture.forget_prices()
+    for ns, error in ((-1, ValueError), (2**70, OverflowError), ("1", TypeError)):
+        with pytest.raises(error):
+            _capture.count_waste(ns)
+
+
 # --- what an earlier process has made --------------------------------------------------------------------
 
 

@@ -271,6 +271,42 @@ def test_what_entries_gained_is_expected_of_the_next_ones(monkeypatch):
     assert gains.expected() == gains.GAIN
 
 
+@pytest.mark.parametrize(
+    "facts, own, wasted",
+    [
+        ({}, 500, 0),  # it saves more than was expected
+        ({}, 800, 1),
+        ({}, 2000, 2),
+        ({"trains": True}, 2000, 0),  # its backward is not seen
+        ({"trains": True, "has_graph": False}, 2000, 2),
+    ],
+)
+def test_what_a_capture_does_not_save_is_wasted(monkeypatch, facts, own, wasted):
+    counted = []
+    monkeypatch.setattr(_capture, "count_waste", counted.append)
+    verdict((1000, 900), (own, own), compile_time=2.0, **facts)
+    assert sum(counted) == pytest.approx(wasted * 1e9, rel=1e-6)
+
+
+def test_a_capture_that_finds_nothing_is_wasted(monkeypatch):
+    counted = []
+    monkeypatch.setattr(_capture, "count_waste", counted.append)
+
+    def plain(n):
+        return n + 1
+
+    def double(x):
+        return x * 2
+
+    with capture.enable():
+        for n in range(4):
+            double(torch.ones(3))
+        assert counted == []
+        for n in range(4):
+            plain(n)
+    assert len(counted) == 1 and counted[0] > 0
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_another_run_counts_where_entries_stay(monkeypatch, kept):
     monkeypatch.setattr(foresight, "share_done", lambda frame: 0.25)
