@@ -50,7 +50,9 @@ typedef struct {
     Py_ssize_t runs;
     Py_ssize_t far_runs; /* > 0: after so many runs it showed that the capture is far off (patience.c) */
     int glances;         /* of the Patience at the arguments */
+    int forecast_is_due; /* it was time for one at a frame of the other grad mode */
     long long ns; /* without captures and entries below them; with the share of a backward behind them */
+    long long mode_ns[2];   /* of `ns`: without and with grad mode, where that could be read */
     long long first_ns;     /* of the first run, which pays for what is lazy below it */
     long long postponed_ns; /* > 0: hot code was not captured, and waits until `ns` is so much */
     long long surcharge_ns; /* what the capture costs beside, as far as it was asked for */

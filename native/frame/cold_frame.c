@@ -154,6 +154,15 @@ static void count_operations(ThreadHook *hook, unsigned long long units_before, 
     hook->units = Py_MAX(hook->units, units_before + (unsigned long long)units_of_nodes((long long)nodes));
 }
 
+/* `ns` of work in the mode in which a frame has begun; -1: nobody could read it. */
+static void count_work(ColdRuns *cold, long long ns, int grad_mode)
+{
+    cold->ns += ns;
+    if (grad_mode >= 0) {
+        cold->mode_ns[grad_mode] += ns;
+    }
+}
+
 PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *state)
 {
     if (state->cold.kind == KIND_IMPORT) {
@@ -176,6 +185,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     const unsigned long long backwards = hook->backwards, nodes = autograd_nodes() - hook->away_nodes;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
+    const int grad_mode = patience_grad_mode();
     const long long started = worked_ns();
     PyObject *value = twin != NULL ? run_by_turns(tstate, frame, hook, twin)
                                    : run_in_python(tstate, frame, hook, state->cold.kind);
@@ -187,7 +197,7 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     ColdRuns *cold = &state->cold;
     const int forwards = waits_for_backward(hook, backwards, value) ? FORWARD_AND_BACKWARD : 1;
     const long long counted = forwards * (elapsed - (hook->away_ns - away));
-    cold->ns += counted;
+    count_work(cold, counted, grad_mode);
     price_python_worked(counted - (hook->cold_ns - below)); /* the callees have counted themselves */
     hook->cold_ns = below + counted;
     count_operations(hook, units, autograd_nodes() - hook->away_nodes - nodes);

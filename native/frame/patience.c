@@ -10,6 +10,7 @@
  *     the same, but a second capture has served nobody     ->  Python runs the frame
  *     it has spent that, but the loops around end soon     ->  Python runs the frame
  *     the capture would import more than the compiler      ->  Python runs it until that pays, too
+ *     it has worked more in the other grad mode           ->  Python runs the frame, which has to pay alone
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
  *     earlier processes have spent three times that       ->  the callback is asked after a few runs
  *
@@ -39,6 +40,8 @@
 #include "frame/look_ups.h"
 #include "frame/patience_type.h"
 #include "frame/worked_time.h"
+#include "tensors/tensor_access.h"
+#include "tensors/torch_symbols.h"
 
 /* A driver's callee that it calls at least so often is captured alone. Below that the driver itself is, if it
  * runs again. What is no driver, but whose capture is far off, inlines more. */
@@ -267,7 +270,8 @@ static int was_captured_again_in_vain(const CodeState *state)
 static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
 {
     const Py_ssize_t runs = state->cold.runs;
-    return runs >= first_forecast(state) && (runs & (runs - 1)) == 0 && is_longer_than_before(state)
+    const int is_due = (runs & (runs - 1)) == 0 || state->cold.forecast_is_due;
+    return runs >= first_forecast(state) && is_due && is_longer_than_before(state)
            && is_worth_a_forecast(patience, state) && !was_captured_again_in_vain(state);
 }
 
@@ -315,10 +319,31 @@ static int caller_is_better(const PyThreadState *tstate, const CodeState *callee
     return 0;
 }
 
-/* Most frames of a cold program end here. */
-static int may_look_hot(const Patience *patience, const CodeState *state)
+int patience_grad_mode(void)
 {
-    return is_hot(patience, state) || is_time_for_a_forecast(patience, state);
+    return tensor_access_ready() ? torch_symbols.grad_mode() : -1;
+}
+
+/* An entry serves one grad mode. Where Python has worked more in the other one, a frame of that comes again
+ * and is worth more: the samples that a training draws wait for its steps. (They do not need these: their own
+ * time may pay alone.) */
+static int is_of_the_usual_mode(const Patience *patience, const CodeState *state)
+{
+    const int mode = patience_grad_mode();
+    const long long *spent = state->cold.mode_ns;
+    return mode < 0 || spent[mode] >= spent[!mode] || price_is_reached(&patience->rates, state, spent[mode]);
+}
+
+/* Most frames of a cold program end here. */
+static int may_look_hot(const Patience *patience, CodeState *state)
+{
+    const int it_is_time = is_time_for_a_forecast(patience, state);
+    if (!it_is_time && !is_hot(patience, state)) {
+        return 0;
+    }
+    const int is_usual = is_of_the_usual_mode(patience, state);
+    state->cold.forecast_is_due |= it_is_time && !is_usual;
+    return is_usual;
 }
 
 /* 1: hot, or soon. -1: an exception. */
@@ -327,7 +352,11 @@ static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
     if (is_hot(patience, state)) {
         return stays_hot(patience, hook, state);
     }
-    return is_time_for_a_forecast(patience, state) ? will_get_hot(patience, hook, state) : 0;
+    if (!is_time_for_a_forecast(patience, state)) {
+        return 0;
+    }
+    state->cold.forecast_is_due = 0;
+    return will_get_hot(patience, hook, state);
 }
 
 /* What is not hot: is its capture far off? Then what repeats inside does not wait for it: callees, and turns

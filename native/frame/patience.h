@@ -19,6 +19,9 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* The grad mode of the thread, or -1 where nobody can read it yet. */
+int patience_grad_mode(void);
+
 /* What a turn of a loop has taken so far, all turns together, and what its capture would interpret. */
 typedef struct {
     long long ns;

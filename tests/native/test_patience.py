@@ -1414,6 +1414,58 @@ def test_forecasts_are_rare(hook):
     assert forecasts == [4, 8, 16] and asked.names == []
 
 
+def in_mode(grad, *args, **settings):
+    with torch.set_grad_enabled(grad):
+        run(*args, **settings)
+
+
+def test_no_frame_of_the_other_grad_mode_is_captured_in_place_of_the_usual_ones(hook):
+    """An entry serves one mode: the samples that a training draws are not its steps."""
+
+    def f():
+        work(0.002)
+
+    _capture.calibrate()
+    asked, settings = Asked(), {"least_ns": 7_000_000}
+    for _ in range(4):
+        in_mode(True, hook, asked, f, **settings)
+    for _ in range(2):
+        in_mode(False, hook, asked, f, **settings)
+    assert asked.names == []
+    in_mode(True, hook, asked, f, **settings)
+    assert asked.names == ["f"]
+
+
+def test_frames_of_the_other_mode_may_pay_alone(hook):
+    def f(seconds):
+        work(seconds)
+
+    _capture.calibrate()
+    asked, settings = Asked(), {"least_ns": 7_000_000}
+    in_mode(True, hook, asked, f, 0.03, **settings)
+    for _ in range(4):
+        assert asked.names == []
+        in_mode(False, hook, asked, f, 0.002, **settings)
+    in_mode(False, hook, asked, f, 0.002, **settings)
+    assert asked.names == ["f"]
+
+
+def test_a_forecast_waits_for_a_frame_of_the_usual_mode(hook):
+    def f():
+        work(0.0005)
+
+    _capture.calibrate()
+    asked, forecasts = Asked(), []
+
+    def foresee():
+        forecasts.append(_capture.cold_runs(f.__code__)[1])
+        return will_save(0.0)
+
+    for grad in (True, True, True, True, False, False, True, True, True, True):
+        in_mode(grad, hook, asked, f, least_ns=10**8, foresee=foresee)
+    assert forecasts == [6, 8]
+
+
 def test_no_forecast_where_the_time_is_nothing(hook):
     def f():
         return 1
