@@ -98,8 +98,8 @@ def owner_name(original: CodeType) -> str | None:
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
 
 
-#: a local that another call may have another value of -> if it is a tensor, its dims with other sizes; with
-#: LENGTH, a list has another length
+#: a local that another call may have another value of, or the text of a place in one (`sizes[0]`) -> if it is
+#: a tensor, its dims with other sizes; with LENGTH, a list has another length
 OpenLocals = Mapping[str, frozenset[int]]
 LENGTH = -1
 

@@ -13,6 +13,7 @@ their instructions and the locals that they read.
 
 from __future__ import annotations
 
+import itertools
 import types
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,10 @@ from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import NullVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable
 from guards.namespace import STACK_ITEM
+from guards.sources import LocalSource
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator, Mapping
 
     from capture.interpret.root_translator import RootTranslator
     from capture.interpret.translator import Translator
@@ -341,10 +343,29 @@ def _open_locals(
     below = {f"{STACK_ITEM}{i}": value for i, value in enumerate(tx.stack[: len(kinds) - 1])}
     held = {**below, **{name: tx.locals[name] for name in names if name not in stored}}
     opened = {name: dims for name, variable in held.items() if (dims := variable.open_dims()) is not None}
+    for name, variable in held.items():
+        if variable.source is not None:
+            places = tx.output.symbols.policy.open_places_below(variable.source)
+            opened |= {LocalSource(name).text + place: changing for place, changing in places.items()}
+    opened |= dict.fromkeys(_numbers_of_turns(tx, held), frozenset())
     opened |= dict.fromkeys(stored, frozenset({0}))
     if unknown is not None:
         opened[f"{STACK_ITEM}{len(kinds) - 1}"] = unknown
     return opened
+
+
+def _numbers_of_turns(tx: Translator, held: Mapping[str, Variable]) -> Iterator[str]:
+    """The numbers among these locals that an unrolled loop counts, as in `for i in range(n)`: the next turn
+    has another one.
+    """
+    for head in tx.instructions:
+        if head.name in dialect.STEPS_LOOP and head.index < tx.index < (head.target or 0):
+            behind = itertools.islice(tx.instructions, head.index + 1, None)
+            targets = itertools.takewhile(lambda i: i.name in dialect.UNPACKS | dialect.WRITES_LOCAL, behind)
+            for name in (target.value for target in targets if target.name in dialect.WRITES_LOCAL):
+                number = held.get(name)
+                if isinstance(number, ConstantVariable) and type(number.value) is int:
+                    yield name
 
 
 def _load_owner(tx: Translator, code: PythonCode, owner: str | None) -> int:

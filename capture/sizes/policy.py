@@ -265,8 +265,7 @@ class SizePolicy:
         return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
 
     def _changed_dims(self, tensor: torch.Tensor, source: Source) -> list[int]:
-        opened = self.open_locals.get(source.name, ()) if isinstance(source, LocalSource) else ()
-        return _changes(self.seen.sizes, source.text, tensor.shape, opened)
+        return _changes(self.seen.sizes, source.text, tensor.shape, self._opened(source) or ())
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether an int is a symbol.
@@ -335,13 +334,41 @@ class SizePolicy:
 
     def open_dims_at(self, source: Source) -> frozenset[int] | None:
         """Not None if a value that nothing has read is known to change: a number, or dims of a tensor."""
-        place = source.text
-        if isinstance(source, LocalSource) and source.name in self.open_locals:
-            return self.open_locals[source.name]
+        opened = self._opened(source)
+        return self._changing_at(source.text) if opened is None else opened
+
+    def open_places_below(self, source: Source) -> dict[str, frozenset[int]]:
+        """The items of an existing list or tuple that are known to change, as `open_dims_at` has them: what
+        follows the text of the source in theirs.
+        """
+        seen, begin = self.seen, f"{source.text}["
+        found = {place: dims for place, dims in self.open_locals.items() if place.startswith(begin)}
+        for place in (*seen.sizes, *seen.ints, *seen.floats):
+            if place.startswith(begin) and (dims := self._changing_at(place)) is not None:
+                found[place] = dims
+        return {place.removeprefix(source.text): dims for place, dims in found.items()}
+
+    def _changing_at(self, place: str) -> frozenset[int] | None:
+        """Not None if a number or dims of a tensor at this place have changed."""
         if len(self.seen.ints.get(place, ())) > 1 or self.seen.floats.get(place, 0.0) is None:
             return frozenset()
-        dims = frozenset(d for d, size in enumerate(self.seen.sizes.get(place) or ()) if size == DYNAMIC)
-        return dims or None
+        sizes = self.seen.sizes.get(place) or ()
+        return frozenset(dim for dim, size in enumerate(sizes) if size == DYNAMIC) or None
+
+    def _opened(self, source: Source) -> frozenset[int] | None:
+        """What differs from call to call of an argument of a resume function, or of an item of one: the
+        tensors in a list have as many rows as the function has found that gave it.
+        """
+        if not self.open_locals:
+            return None
+        if source.text in self.open_locals:
+            return self.open_locals[source.text]
+        root = source
+        while isinstance(root, ItemSource):
+            root = root.parent
+        opened = self.open_locals.get(root.name) if isinstance(root, LocalSource) else None
+        of_another_length = root is not source and opened is not None and resume.LENGTH in opened
+        return None if of_another_length else opened
 
     def is_changing_text(self, value: str, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether a text differs from call to call. Some texts are settings, which have a few values."""
@@ -356,6 +383,8 @@ class SizePolicy:
     def _is_unknown(self, source: Source) -> bool:
         """Whether it is an open argument of a resume function, or an item of one."""
         while isinstance(source, (ItemSource, NumpyIntSource)):
+            if source.text in self.open_locals:
+                return True
             source = source.parent
         return isinstance(source, LocalSource) and source.name in self.open_locals
 

@@ -26,6 +26,7 @@ from capture.bytecode.dialects.py311_stack import ALWAYS_JUMPS as ALWAYS_JUMPS
 from capture.bytecode.dialects.py311_stack import CODE_UNIT as CODE_UNIT
 from capture.bytecode.dialects.py311_stack import JUMPS as JUMPS
 from capture.bytecode.dialects.py311_stack import STEPS_LOOP as STEPS_LOOP
+from capture.bytecode.dialects.py311_stack import UNPACKS as UNPACKS
 from capture.bytecode.dialects.py311_stack import BareInstruction as BareInstruction
 from capture.bytecode.dialects.py311_stack import bare_instructions as bare_instructions
 from capture.bytecode.dialects.py311_stack import depth_at_start as depth_at_start

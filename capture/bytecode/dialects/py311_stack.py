@@ -29,7 +29,8 @@ ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INT
 STEPS_LOOP = frozenset(("FOR_ITER",))
 
 _CACHES: Sequence[int] = dis._inline_cache_entries  # type: ignore[attr-defined]
-_UNPACKS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
+#: take a tuple or list apart
+UNPACKS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
 _PUSHES_NOTHING_NEW = frozenset(
     ("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE")
 )
@@ -95,7 +96,7 @@ def _effect(name: str, operand: int | None, by_jump: bool) -> int:
         return -((operand or 0) + 1)
     if name == "LOAD_METHOD":
         return 1
-    if name in _UNPACKS:
+    if name in UNPACKS:
         return len(_new_items(name, operand, by_jump)) - 1
     if name == "LOAD_GLOBAL":
         return len(_new_items(name, operand, by_jump))
@@ -108,7 +109,7 @@ def _new_items(name: str, operand: int | None, by_jump: bool) -> list[str]:
     arg = operand or 0
     if name == "LOAD_METHOD" or (name == "LOAD_GLOBAL" and arg & 1):
         return [NULL, VALUE]
-    if name in _UNPACKS:
+    if name in UNPACKS:
         return [VALUE] * ((arg & 0xFF) + (arg >> 8) + (name == "UNPACK_EX"))
     if name in STEPS_LOOP:
         return [] if by_jump else [VALUE]

@@ -152,7 +152,7 @@ def dictiter_mut(x):
         return str(e), y
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=1)
 def loop_break(x):
     out = []
     for k, v in {"a": 1, "b": 2}.items():
