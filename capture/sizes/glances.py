@@ -7,12 +7,14 @@ Out: the sizes and numbers of their arguments, and the lengths of lists, in the 
 
     generate(tokens[2, 7]), generate(tokens[2, 8]), then the capture   ->   dim 1 is a symbol from the start
 
-Without this the first capture takes every size for a constant, and the second call is captured again. Only
-arguments count, and items of containers among them; for lengths, the closure does, too. Functions are shared
+Without this the first capture takes every size for a constant, and the second call is captured again. Numbers
+count where they are arguments, or items of arguments; tensors also where objects among them hold them: the
+cache of a decoder. For lengths, the closure counts, too. Functions are shared
 by modules, and an entry is for one grad mode: a capture learns from the frames of its own module in its own
 mode. So the sizes of an evaluation between the steps of a training are no changes of the training.
 
-Of frames that look alike one is shown: native/frame/digest.c looks where `_arguments` and `_reached` do.
+Of frames that look alike one is shown: native/frame/digest.c looks where `_arguments`, `_tensors` and
+`_reached` do.
 """
 
 from __future__ import annotations
@@ -26,17 +28,22 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.sizes.policy import DYNAMIC, Seen, SizeHistory, SizePolicy, owner_of
+from capture.sizes.policy import DYNAMIC, OWNERS, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.supported import is_supported
 from guards.lookup import instance_dict
 from guards.sources import AttrSource, DictItemSource, ItemSource, LocalSource, NumpyIntSource, Source
-from guards.values import numpy_int_kind
+from guards.values import is_constant, numpy_int_kind
 
 if TYPE_CHECKING:
     from types import CodeType, FunctionType
 
 MOST_ITEMS = 16  # of a container that are looked at, as in digest.c
 MOST_ATTRIBUTES = 64  # of an object; a module has its own behind some twenty of torch
+CONTAINERS = (tuple, list, dict)
+HEAP_TYPE = 1 << 9  # flag of classes that programs make
+MOST_HOLDERS = 256  # and tensors in them that are looked at for one frame; digest.c looks at fewer
+_FLAGS = vars(type)["__flags__"].__get__
+
 #: What the first capture with symbols costs beside: it imports sympy.
 SYMBOLS_NS = 250_000_000
 
@@ -49,11 +56,12 @@ def note(history: SizeHistory, frame: Any, dynamic: bool | None) -> None:
     if of_code is None:
         of_code = history.glances[frame.code] = {}
     policy = SizePolicy(dynamic, of_code.setdefault(_entries_of(frame), Seen()))
-    for value, source in _arguments(frame):
-        if type(value) is torch.Tensor and is_supported(value):
+    for value, source in _tensors(frame):
+        if is_supported(value):
             policy.dynamic_dims(value, source, _is_no_module)
             policy.changed_strides(value, source, _is_no_module)
-        elif type(value) is list and isinstance(source, LocalSource):
+    for value, source in _arguments(frame):
+        if type(value) is list and isinstance(source, LocalSource):
             policy.length_varies(source.text, len(value))
         elif type(value) is int:
             policy.is_dynamic_int(value, source, _is_no_module)
@@ -111,6 +119,53 @@ def _arguments(frame: Any) -> Iterator[tuple[Any, Source]]:
             yield item, place
             if issubclass(type(item), torch.optim.Optimizer):
                 yield from _settings(item, place)
+
+
+def _tensors(frame: Any) -> Iterator[tuple[torch.Tensor, Source]]:
+    """Those among the arguments, and in containers and objects among them; the nearest first. The attributes
+    of the first argument are its own: another object has others. So are those of modules and optimizers.
+    """
+    queue: list[tuple[Any, Source]] = []
+    known: set[int] = set()
+
+    def add(value: Any, source: Source) -> None:
+        if len(queue) < MOST_HOLDERS and id(value) not in known and _holds_tensors(value):
+            known.add(id(value))
+            queue.append((value, source))
+
+    for name, value in zip(frame.code.co_varnames, frame.locals):
+        add(value, LocalSource(name))
+    owner = frame.locals[0] if frame.locals else None
+    for value, source in queue:  # it grows
+        if type(value) is torch.Tensor:
+            yield value, source
+        elif type(value) in CONTAINERS or value is not owner:
+            for item, place in _held(value, source):
+                add(item, place)
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Whether it is a tensor, or may hold some: a container, or an object of a class of Python."""
+    kind = type(value)
+    if kind is torch.Tensor or kind in CONTAINERS:
+        return True
+    return bool(_FLAGS(kind) & HEAP_TYPE) and not issubclass(kind, (*OWNERS, torch.Tensor, type))
+
+
+def _held(value: Any, source: Source) -> Iterator[tuple[Any, Source]]:
+    """The items of a container, the attributes of an object."""
+    if type(value) in (tuple, list):
+        for index, item in enumerate(itertools.islice(value, MOST_HOLDERS)):
+            yield item, ItemSource(source, index)
+    elif type(value) is dict:
+        for key, item in list(itertools.islice(value.items(), MOST_HOLDERS)):
+            if is_constant(key):
+                yield item, DictItemSource(source, key)
+    else:
+        attributes = instance_dict(value) or {}
+        for name, item in list(itertools.islice(attributes.items(), MOST_ATTRIBUTES)):
+            if type(name) is str:
+                yield item, AttrSource(source, name)
 
 
 def _reached(frame: Any) -> Iterator[Any]:

@@ -6,9 +6,10 @@
  *     f(net, x[8, 3], 2), f(net, y[8, 3], 2)    ->    one number
  *     f(net, x[8, 3], 2), f(net, x[8, 4], 2)    ->    two numbers
  *
- * It follows `capture/sizes/glances.py`: arguments, their items, the settings of optimizers among both, and
- * the lengths of lists that the closure holds, or attributes of the closure's objects and of arguments do.
- * Two states that happen to have one number cost a capture that knows less. */
+ * It follows `capture/sizes/glances.py`: arguments, their items, the settings of optimizers among both,
+ * tensors that containers and objects among the arguments hold, and the lengths of lists that the closure
+ * holds, or attributes of the closure's objects and of arguments do. Two states that happen to have one
+ * number cost a capture that knows less. */
 
 #include "frame/pyversion_objects.h"
 
@@ -22,6 +23,9 @@
 
 /* As in glances.py */
 enum { MOST_ITEMS = 16, MOST_ATTRIBUTES = 64 };
+
+/* Of what holds tensors so much is looked at: each frame that waits is. */
+enum { MOST_HOLDERS = 64 };
 
 typedef struct {
     uint64_t number;
@@ -162,8 +166,8 @@ static void add_group(Digest *digest, PyObject *group, int is_first)
     add_items(digest, group, add_setting);
 }
 
-/* 1 if it is an optimizer, or has settings as one. */
-static int add_settings(Digest *digest, PyObject *object)
+/* The settings of an optimizer, or of what looks like one. Else NULL. */
+static PyObject *settings_of(PyObject *object)
 {
     static RawKey name;
     PyObject *groups;
@@ -172,11 +176,17 @@ static int add_settings(Digest *digest, PyObject *object)
         name.hash = name.object == NULL ? 0 : PyObject_Hash(name.object);
         PyErr_Clear();
     }
-    if (name.object == NULL || raw_instance_attribute(object, &name, NULL, &groups) != RAW_FOUND) {
-        return 0;
-    }
+    const int is_found =
+        name.object != NULL && raw_instance_attribute(object, &name, NULL, &groups) == RAW_FOUND;
+    return is_found ? groups : NULL;
+}
+
+/* 1 if it has settings. */
+static int add_settings(Digest *digest, PyObject *object)
+{
+    PyObject *groups = settings_of(object);
     add_items(digest, groups, add_group);
-    return 1;
+    return groups != NULL;
 }
 
 static int is_module(PyObject *object)
@@ -234,6 +244,91 @@ static void add_lengths(Digest *digest, const FrameState *frame)
     }
 }
 
+/* --- what the arguments hold ------------------------------------------------------------------------- */
+
+/* A queue: what is found is looked into later. */
+typedef struct {
+    PyObject *values[MOST_HOLDERS];
+    int count;
+} Holders;
+
+static int is_container(PyObject *value)
+{
+    return PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value);
+}
+
+static int holds_tensors(PyObject *value)
+{
+    if (tensor_check_exact(value) || is_container(value)) {
+        return 1;
+    }
+    return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyType_Check(value) && !is_module(value)
+           && !PyObject_TypeCheck(value, torch_symbols.tensor_type) && settings_of(value) == NULL;
+}
+
+static void hold(Holders *holders, PyObject *value)
+{
+    if (value == NULL || holders->count == MOST_HOLDERS || !holds_tensors(value)) {
+        return;
+    }
+    for (int i = 0; i < holders->count; i++) {
+        if (holders->values[i] == value) {
+            return;
+        }
+    }
+    holders->values[holders->count++] = value;
+}
+
+static void hold_all(Holders *holders, PyObject *dict)
+{
+    PyObject *value;
+    Py_ssize_t place = 0;
+    while (dict != NULL && holders->count < MOST_HOLDERS && PyDict_Next(dict, &place, NULL, &value)) {
+        hold(holders, value);
+    }
+}
+
+static void hold_items(Holders *holders, PyObject *sequence)
+{
+    for (Py_ssize_t i = 0; i < Py_SIZE(sequence) && holders->count < MOST_HOLDERS; i++) {
+        hold(holders, PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, i) : PyList_GET_ITEM(sequence, i));
+    }
+}
+
+static void hold_attributes(Holders *holders, PyObject *object)
+{
+    if (!has_inline_values(object)) {
+        hold_all(holders, existing_dict(object));
+        return;
+    }
+    for (Py_ssize_t i = 0; i < keys_entry_count(inline_keys(object)); i++) {
+        hold(holders, inline_value_at(object, i));
+    }
+}
+
+/* The tensors that the arguments hold, the nearest first. The attributes of the first argument are its own.
+ */
+static void add_held_tensors(Digest *digest, const FrameState *frame)
+{
+    Holders holders = {.count = 0};
+    for (Py_ssize_t i = 0; i < frame->nlocals; i++) {
+        hold(&holders, frame->locals[i]);
+    }
+    PyObject *owner = frame->nlocals > 0 ? frame->locals[0] : NULL;
+    for (int i = 0; i < holders.count; i++) {
+        PyObject *value = holders.values[i];
+        if (tensor_is_plain(value)) {
+            add_tensor(digest, value);
+        } else if (PyDict_CheckExact(value)) {
+            hold_all(&holders, value);
+        } else if (is_container(value)) {
+            hold_items(&holders, value);
+        } else if (value != owner && !tensor_check_exact(value)) {
+            hold_attributes(&holders, value);
+        }
+    }
+}
+
 uint64_t digest_of_thread_state(void)
 {
     return new_digest().number;
@@ -251,6 +346,7 @@ uint64_t digest_of_arguments(const FrameState *frame, PyObject *key)
             add_object(&digest, frame->locals[i], i == 0);
         }
     }
+    add_held_tensors(&digest, frame);
     add_lengths(&digest, frame);
     return digest.knows_all ? digest.number : 0;
 }

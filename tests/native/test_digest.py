@@ -170,6 +170,41 @@ def test_lengths_of_the_closure(hook, has_dict):
     assert shown(hook, (0, 1), (0, 1), (0, 1), code=grows) == [0, 1, 2]
 
 
+class Cache:
+    """As those of decoders: layers with tensors. A module and an optimizer hold their own."""
+
+    def __init__(self, size, own=3, has_dict=False):
+        layers = [Cache.__new__(Cache) for _ in range(2)]
+        for layer in layers:
+            layer.keys, layer.cache = torch.ones(1, size), self
+            if has_dict:
+                vars(layer)["late"] = 1
+        self.name, self.layers = "a", layers
+        self.module = torch.nn.Module()
+        self.module.buffer = [torch.ones(own)]
+        self.optimizer = Optimizer(0.5)
+        self.optimizer.state = {1: torch.ones(own)}
+
+
+@pytest.mark.parametrize("has_dict", [False, True])
+@pytest.mark.parametrize("held", [lambda cache: cache, lambda cache: {LAYER: [(cache,)]}])
+def test_tensors_that_objects_hold(hook, held, has_dict):
+    small, large, other = Cache(3, has_dict=has_dict), Cache(4, has_dict=has_dict), Cache(3, own=5)
+    assert shown(hook, (1, held(small)), (1, held(large)), (1, held(small))) == [0, 1]
+    assert shown(hook, (1, held(small)), (1, held(other)), (1, held(small))) == [0]
+    assert shown(hook, (small,), (large,), (small,)) == [
+        0
+    ]  # the attributes of the first argument are its own
+    assert shown(hook, ([small],), ([large],), ([small],)) == [0, 1]
+
+
+def test_as_much_of_what_the_arguments_hold_as_fits(hook):
+    many = [[] for _ in range(64)]
+    assert shown(hook, (1, many, Cache(3)), (1, many, Cache(4)), (1, many, Cache(3))) == [0]
+    sparse = {"a": [torch.eye(2).to_sparse()]}  # native code cannot read it
+    assert shown(hook, (1, sparse), (1, sparse), (1, sparse)) == [0]
+
+
 def wrapper(*args):
     work()
     return args

@@ -12,6 +12,7 @@ import torch
 
 import capture
 from capture.backends.settings import make_settings
+from capture.frame.attempts import Attempts
 from capture.hooks.converters import converter_for
 from capture.policy import foresight, patience
 from capture.sizes import glances
@@ -47,6 +48,68 @@ def test_items_of_containers():
     seen = told(history, None)
     assert seen.sizes == {"x[0]": [DYNAMIC]} and seen.floats == {"count['a']": None}
     assert seen.ints == {"x[1]": {3, 4}, "factor[0]": {3, 4}}
+
+
+class Layer(SimpleNamespace):
+    """An object with attributes."""
+
+
+def test_tensors_that_containers_and_objects_hold():
+    """The cache of a decoder: a class with a list of layers, or a dict."""
+    history, module = SizeHistory(), torch.nn.Module()
+    for n in (3, 4):
+        module.buffer = torch.ones(n)
+        cache = Layer(layers=[Layer(keys=torch.ones(1, n), seen=n, owner=module)], size=n)
+        cache.itself = cache
+        numbered = {7: (torch.ones(n, 2), n), None: [torch.ones(5)], module: torch.ones(n)}
+        owner = Layer(weight=torch.ones(n))
+        glances.note(history, frame(owner, {"cache": cache}, numbered, module), None)
+    seen = told(history, None)
+    assert seen.sizes == {
+        "x['cache'].layers[0].keys": [1, DYNAMIC],
+        "count[7][0]": [DYNAMIC, 2],
+        "count[None][0]": [5],
+    }
+    assert not seen.ints and not seen.floats  # numbers in objects are counters more often than sizes
+
+
+def test_what_the_arguments_hold_is_looked_at_up_to_a_limit(monkeypatch):
+    history, deep = SizeHistory(), torch.ones(3)
+    monkeypatch.setattr(glances, "MOST_HOLDERS", 4)
+    glances.note(history, frame(None, [[deep], torch.ones(2), torch.ones(4)], deep), None)
+    assert told(history, None).sizes == {"count": [3], "x[1]": [2]}
+
+
+def test_a_decoder_is_captured_in_one_attempt(monkeypatch):
+    attempts = []
+
+    class Decoder:
+        def __init__(self):
+            self.layers = [Layer(keys=torch.ones(1, 3)) for _ in range(2)]
+
+    def decode(x, cache):
+        for layer in cache.layers:
+            layer.keys = torch.cat([layer.keys, x[:, None]], 1)
+            x = x + layer.keys.mean(1)
+        return x
+
+    def generate(steps):
+        cache, x = Decoder(), torch.ones(1)
+        for _ in range(steps):
+            x = decode(x, cache)
+        return x
+
+    expected = generate(200)
+    capture.reset()
+    for name, value in (("UNIT_NS", 0), ("LEAST_NS", 2_000_000), ("FIRST_NS", 0)):
+        monkeypatch.setattr(patience, name, value)
+    monkeypatch.setattr(glances, "SYMBOLS_NS", 0)
+    monkeypatch.setattr(foresight, "share_done", lambda frame: None)
+    follow = Attempts.follow
+    monkeypatch.setattr(Attempts, "follow", lambda *given: (attempts.append(type(given[1])), follow(*given)))
+    with capture.config.patch(when="hot"), capture.enable():
+        assert torch.allclose(generate(200), expected)
+    assert attempts == [] and capture.counters["frames"]["captured"] > 0
 
 
 def test_lengths_of_lists():
