@@ -13,6 +13,7 @@ their instructions and the locals that they read.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import types
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from guards.namespace import STACK_ITEM
 from guards.sources import LocalSource
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Container, Mapping
 
     from capture.interpret.root_translator import RootTranslator
     from capture.interpret.translator import Translator
@@ -354,18 +355,30 @@ def _open_locals(
     return opened
 
 
-def _numbers_of_turns(tx: Translator, held: Mapping[str, Variable]) -> Iterator[str]:
-    """The numbers among these locals that an unrolled loop counts, as in `for i in range(n)`: the next turn
-    has another one.
+def _numbers_of_turns(tx: Translator, held: Mapping[str, Variable]) -> set[str]:
+    """The numbers among these locals that are others in the next turn of a loop around the break: what it
+    counts (`for i in range(n)`), and what a turn changes (`step += 1`).
     """
-    for head in tx.instructions:
-        if head.name in dialect.STEPS_LOOP and head.index < tx.index < (head.target or 0):
-            behind = itertools.islice(tx.instructions, head.index + 1, None)
-            targets = itertools.takewhile(lambda i: i.name in dialect.UNPACKS | dialect.WRITES_LOCAL, behind)
-            for name in (target.value for target in targets if target.name in dialect.WRITES_LOCAL):
-                number = held.get(name)
-                if isinstance(number, ConstantVariable) and type(number.value) is int:
-                    yield name
+    numbers = {name for name, v in held.items() if isinstance(v, ConstantVariable) and type(v.value) is int}
+    return numbers & set().union(
+        *map(functools.partial(_changed_by_turns, tx), tx.instructions) if numbers else ()
+    )
+
+
+def _changed_by_turns(tx: Translator, jump: Instruction) -> set[str]:
+    """The locals that the loop of this jump back changes, if the break is in it."""
+    if jump.target is None or not jump.target <= tx.index <= jump.index:
+        return set()
+    point = resume.point_of(tx.code)
+    body = tx.instructions[jump.target : jump.index]
+    takes_item = itertools.takewhile(lambda i: i.name in TAKES_ITEM, body)
+    items = {i.value for i in takes_item if i.name in dialect.WRITES_LOCAL}
+    stored = {i.value for i in body if i.name in dialect.WRITES_LOCAL}
+    return items | (stored & live_names(point.original, jump.target - point.prologue))
+
+
+#: the instructions with which a turn of a `for` loop begins
+TAKES_ITEM = dialect.STEPS_LOOP | dialect.UNPACKS | dialect.WRITES_LOCAL
 
 
 def _load_owner(tx: Translator, code: PythonCode, owner: str | None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -59,6 +60,20 @@ def all_(iterable: Iterable[Any], /) -> bool:
     return True
 
 
+def extreme_number(function: Any, first: Any, items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """`function` (max or min) of the plain numbers with which the items begin, and the other items.
+
+    Nobody sees when plain numbers are compared. All at once, they may be symbols.
+    """
+    numbers = [first]
+    for item in items:
+        if type(item) not in (int, float):
+            items = itertools.chain([item], items)
+            break
+        numbers.append(item)
+    return function(*numbers) if len(numbers) > 1 else first, items
+
+
 @stands_for(max)
 def max_(*args: Any, key: Any = None, default: Any = MISSING) -> Any:
     items = iter(args[0] if len(args) == 1 else args)
@@ -67,6 +82,8 @@ def max_(*args: Any, key: Any = None, default: Any = MISSING) -> Any:
         if default is MISSING:
             raise ValueError("max() arg is an empty sequence")
         return default
+    if key is None and len(args) == 1 and type(best) in (int, float):
+        best, items = extreme_number(max, best, items)
     rank = best if key is None else key(best)
     for item in items:
         other = item if key is None else key(item)
@@ -83,6 +100,8 @@ def min_(*args: Any, key: Any = None, default: Any = MISSING) -> Any:
         if default is MISSING:
             raise ValueError("min() arg is an empty sequence")
         return default
+    if key is None and len(args) == 1 and type(best) in (int, float):
+        best, items = extreme_number(min, best, items)
     rank = best if key is None else key(best)
     for item in items:
         other = item if key is None else key(item)

@@ -50,6 +50,7 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.symbols import BINARY, UNARY
 from capture.variables.tensors.numpy_indices import arrays_as_tensors
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.text.size_text import SizeTextVariable, joined, text_of
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
         return rule(tx, left, right)
     if _is_template(symbol, left):
         return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
+    if symbol == "+" and _is_open_text(left, right):
+        return text_of(tx, joined, [left, right])
     late_values.check_unneeded((left, right))
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
@@ -121,6 +124,13 @@ def _index_of_tensor(tx: Interpreter, value: Variable) -> Variable:
 def _is_template(symbol: str, left: Variable) -> bool:
     """Whether this is `template % value`, which writes the value as text."""
     return symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str)
+
+
+def _is_open_text(*parts: Variable) -> bool:
+    """Whether they are texts, one of which nobody has looked at."""
+    of_texts = all(isinstance(part, (SizeTextVariable, ConstantVariable)) for part in parts)
+    is_open = any(isinstance(part, SizeTextVariable) for part in parts)
+    return of_texts and is_open and all(part.python_type() is str for part in parts)
 
 
 SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})

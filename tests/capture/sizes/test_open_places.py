@@ -41,6 +41,27 @@ def number_beside_an_item(x):
     return out
 
 
+def counter(x):
+    out, step = [], 0
+    while step < 4:
+        y = x * 2 + step
+        y = y[y > 0.5]
+        out.append(y.sum() * step)
+        step += 1
+    return out
+
+
+def counters_of_nested_loops(x):
+    out, step = [], 3
+    for _ in range(3):
+        for k in range(2):
+            y = x * 2 + k
+            y = y[y > 0.5]
+            out.append(y.sum() * step)
+        step += 2
+    return out
+
+
 def item_of_an_argument(xs, breaks):
     y = xs[0] * 2
     if breaks:
@@ -52,12 +73,27 @@ def numbers(positive: int) -> Any:
     return torch.arange(20.0) - 19.5 + positive
 
 
-@pytest.mark.parametrize("program", [items_of_a_result, number_of_the_turn, number_beside_an_item])
+@pytest.mark.parametrize(
+    "program",
+    [
+        items_of_a_result,
+        number_of_the_turn,
+        number_beside_an_item,
+        counters_of_nested_loops,
+    ],
+)
 def test_resume_functions_are_captured_once(program):
     fast = capture.compile(program)
     for n in (6, 9, 13, 17):
         assert same(fast(numbers(n)), program(numbers(n)))
     assert not counters["recompiles"]
+
+
+def test_a_counter_is_a_symbol_until_the_loop_ends():
+    fast = capture.compile(counter)
+    for n in (6, 9, 13, 17):
+        assert same(fast(numbers(n)), counter(numbers(n)))
+    assert list(counters["recompiles"].values()) == [1]  # the last turn
 
 
 def test_what_changes_below_an_argument_changes_behind_the_break():
