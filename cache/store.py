@@ -42,6 +42,7 @@ KINDS = {
     "graph": ".graph",
     "entry": ".entry",
     "program": ".program",
+    "twins": ".twins",
     "digest": ".digest",
     "layout": ".layout",
 }

@@ -60,6 +60,22 @@ class Loop(NamedTuple):
     units: int
 
 
+class Question:
+    """Stands in a plan for the `_capture.Turns` of the loop with this number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Plan(NamedTuple):
+    """The code of a twin, with a `Question` for each of its loops. It is the same in each process."""
+
+    loops: tuple[Loop, ...]
+    code: CodeType
+
+
 class _Twin(NamedTuple):
     """What a twin was made of: the code that it stands for, its loops, and what it asks in each."""
 
@@ -86,26 +102,14 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     return tuple(found[:MOST_LOOPS])
 
 
-def twin_of(
-    code: CodeType,
-    left: Collection[int] = (),
-    on_left: Callable[[CodeType, int], None] = lambda code, number: None,
-) -> CodeType | None:
-    """The code that can leave its loops. None: it has no such loop.
-
-    `left`: the numbers of loops that are left without a price, as earlier processes have left them.
-    `on_left` hears of the code and the number of a loop that is left for the first time.
-    """
+def plan_of(code: CodeType) -> Plan | None:
+    """None: it has no loop that a frame can leave."""
     loops = loops_of(code)
     if not loops:
         return None
-    asked = tuple(
-        _capture.Turns(n, loop.outer, loop.units, always=_last_turn(code, loop), left=n in left)
-        for n, loop in enumerate(loops)
-    )
     result = bytecode_like(
         code,
-        _with_questions(code, loops, asked),
+        _with_questions(code, loops),
         [*argument_names(code)],
         code.co_flags & ~(CO_VARARGS | CO_VARKEYWORDS),
     )
@@ -117,8 +121,31 @@ def twin_of(
         compute_exception_stack_depths=False,
         check_pre_and_post=False,
     )
-    twin = release_constants(made)
-    _twins[twin] = _Twin(weakref.ref(code), loops, asked, on_left)
+    return Plan(loops, release_constants(made))
+
+
+def twin_of(
+    code: CodeType,
+    left: Collection[int] = (),
+    on_left: Callable[[CodeType, int], None] = lambda code, number: None,
+    planned: Callable[[CodeType], Plan | None] = plan_of,
+) -> CodeType | None:
+    """The code that can leave its loops. None: it has no such loop.
+
+    `left`: the numbers of loops that are left without a price, as earlier processes have left them.
+    `on_left` hears of the code and the number of a loop that is left for the first time. `planned` gives what
+    `plan_of` does.
+    """
+    plan = planned(code)
+    if plan is None:
+        return None
+    asked = tuple(
+        _capture.Turns(n, loop.outer, loop.units, always=_last_turn(code, loop), left=n in left)
+        for n, loop in enumerate(plan.loops)
+    )
+    constants = tuple(asked[c.number] if type(c) is Question else c for c in plan.code.co_consts)
+    twin = plan.code.replace(co_consts=constants)
+    _twins[twin] = _Twin(weakref.ref(code), plan.loops, asked, on_left)
     return twin
 
 
@@ -130,7 +157,7 @@ def _last_turn(code: CodeType, loop: Loop) -> int:
     return 1 + begins_there
 
 
-def _with_questions(code: CodeType, loops: Sequence[Loop], asked: Sequence[_capture.Turns]) -> list[Any]:
+def _with_questions(code: CodeType, loops: Sequence[Loop]) -> list[Any]:
     """The instructions of the code with a question in each turn, and what a frame does that leaves a loop."""
     by_head = {loop.head: number for number, loop in enumerate(loops)}
     body: list[Any] = []
@@ -143,7 +170,7 @@ def _with_questions(code: CodeType, loops: Sequence[Loop], asked: Sequence[_capt
         question: list[Any] = []
         label = library.Label()
         ask = Assembler(item.location, question)
-        ask.load_constant(asked[number])
+        ask.load_constant(Question(number))
         ask.jump_if_true(label)
         body += [item, *question] if loops[number].steps else [*question, item]
         ends.append(label)

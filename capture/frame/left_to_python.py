@@ -53,10 +53,7 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings, seen: Se
         cache.stop_capturing(frame.code, settings.key)
         return now
     sampled = skip.straight and not settings.fullgraph  # fullgraph raises at the first frame that breaks
-    program = encode(skip.guards, [], frame.code)
-    entry = cache.CacheEntry(program, settings.key, unhooked=skip.idle, sampled=sampled)
-    entry.guard_set = skip.guards
-    cache.install(frame.code, entry)
+    entry = _entry(frame, skip.guards, settings, unhooked=skip.idle, sampled=sampled)
     if seen is not None:
         stored_entries.keep_left(frame, entry, settings, seen)
     return now
@@ -89,9 +86,16 @@ def leave_wrapper(frame: Any, settings: CaptureSettings, callees_too: bool = Fal
     if _capture.added_entries(frame.code) >= MOST_WRAPPERS:
         return
     guards = GuardSet([IdentityGuard.of(FunctionSource(), frame.function)])
-    entry = cache.CacheEntry(encode(guards, [], frame.code), settings.key, unhooked=callees_too)
+    _entry(frame, guards, settings, unhooked=callees_too)
+
+
+def _entry(frame: Any, guards: GuardSet, settings: CaptureSettings, **facts: bool) -> cache.CacheEntry:
+    """A new entry that leaves the frame to Python."""
+    stored_entries.restore_layout(settings)  # else `encode` measures it, which takes 4 ms
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings.key, **facts)
     entry.guard_set = guards
     cache.install(frame.code, entry)
+    return entry
 
 
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:

@@ -35,6 +35,7 @@ from capture.report.config import config
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from capture.bytecode.turns import Plan
     from capture.policy.settings import CaptureSettings
 
 #: What it costs to interpret a code unit and to compile what comes of it. Measured on the captures of
@@ -99,6 +100,8 @@ class Learned(Protocol):
     def left_loops(self, code: CodeType) -> Collection[int]: ...
 
     def note_left(self, code: CodeType, number: int) -> None: ...
+
+    def twin_plan(self, code: CodeType) -> Plan | None: ...
 
 
 @collection.settled()  # what is noted of a code object lives as long
@@ -216,7 +219,7 @@ def _twin(code: CodeType, learned: Learned | None) -> CodeType | None:
         code = function
     if learned is None or _capture.is_resume(code):
         return turns.twin_of(code)
-    return turns.twin_of(code, learned.left_loops(code), learned.note_left)
+    return turns.twin_of(code, learned.left_loops(code), learned.note_left, learned.twin_plan)
 
 
 def outlook(learned: Learned | None = None) -> tuple[float, float, bool] | None:

@@ -27,12 +27,12 @@ from capture.stored.objects import Changed, FoundObjects, ObjectTable
 from guards.plain_values import NotPlain, Plain, is_plain_constant, plain, plain_key, real
 
 #: fields of a code object, in the order in which `types.CodeType` takes them
-_FIELDS = (
+FIELDS = (
     "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_nlocals", "co_stacksize", "co_flags",
     "co_code", "co_consts", "co_names", "co_varnames", "co_filename", "co_name", "co_qualname",
     "co_firstlineno", "co_linetable", "co_exceptiontable", "co_freevars", "co_cellvars",
 )  # fmt: skip
-_OWN = ("co_consts", "co_filename")  # not taken from the data
+OWN_FIELDS = ("co_consts", "co_filename")  # not taken from the data
 
 
 #: resume functions of entries that come from the store
@@ -58,7 +58,7 @@ class CodeWriter:
         self._words = {id(graph): ["graph"], id(failure): ["failure"]} if graph is not None else {}
 
     def data(self, code: types.CodeType) -> dict[str, Plain]:
-        fields = {name: getattr(code, name) for name in _FIELDS if name not in _OWN}
+        fields = {name: getattr(code, name) for name in FIELDS if name not in OWN_FIELDS}
         data = {name: plain(value, self.table) for name, value in fields.items()}
         data["constants"] = list(map(self._constant, code.co_consts))
         return data
@@ -107,10 +107,10 @@ class CodeReader:
         self.objects = objects
 
     def code(self, data: dict[str, Plain]) -> types.CodeType:
-        fields = {name: real(data[name], self.objects) for name in _FIELDS if name not in _OWN}
+        fields = {name: real(data[name], self.objects) for name in FIELDS if name not in OWN_FIELDS}
         fields["co_consts"] = tuple(map(self._constant, data["constants"]))
         fields["co_filename"] = self.original.co_filename
-        return types.CodeType(*[fields[name] for name in _FIELDS])
+        return types.CodeType(*[fields[name] for name in FIELDS])
 
     def _constant(self, data: Plain) -> Any:
         word, *rest = data

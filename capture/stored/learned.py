@@ -44,7 +44,9 @@ from codegen.stored.state import versions
 if TYPE_CHECKING:
     from types import CodeType
 
+    from capture.bytecode.turns import Plan
     from capture.policy.settings import CaptureSettings
+    from capture.stored.twins import Twins
 
 KIND = "program"
 SCHEMA = 4
@@ -83,6 +85,7 @@ class Learned:
         self._rows: _Rows | None = None
         self._names: set[str] = set()
         self._missed: CodeTable[bool] = CodeTable()
+        self._twins: Twins | None = None
 
     def kind_of(self, code: CodeType) -> Kind | None:
         if code in self._missed:
@@ -153,6 +156,19 @@ class Learned:
         rows.left[row] = [*rows.left.pop(row, []), number]
         self._put(rows)
 
+    def twin_plan(self, code: CodeType) -> Plan | None:
+        """What `capture.bytecode.turns.plan_of` gives for the code."""
+        from capture.stored.twins import Twins  # lazy: import time
+
+        if self._twins is None:
+            self._twins = Twins(self._settings)
+        return self._twins.plan_of(code)
+
+    def note_twins(self) -> None:
+        """The process ends: the next one has the plans of this one."""
+        if self._twins is not None:
+            self._twins.write()
+
     def is_kept(self) -> bool:
         """Whether the next run of the program has what this one captures."""
         return store_of(self._settings) is not None
@@ -161,6 +177,7 @@ class Learned:
         """The next question reads the file again."""
         self._rows = None
         self._missed.clear()
+        self._twins = None
 
     def _take(self, rows: _Rows) -> None:
         self._rows = rows
@@ -239,3 +256,4 @@ def _note_all(process: int) -> None:
     if os.getpid() == process:
         for learned in list(_asked):
             learned.note_spent()
+            learned.note_twins()
