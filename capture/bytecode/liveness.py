@@ -8,6 +8,7 @@ A resume function takes only these. A value that is dead at a graph break is nei
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import CodeType
 
 from capture.bytecode.by_code import cached
@@ -29,6 +30,21 @@ def successors(decoded: Decoded, index: int) -> list[int]:
     if handler is not None:
         result.append(handler.target)
     return [i for i in result if i < len(decoded.instructions)]
+
+
+def reached(
+    decoded: Decoded, begin: int, stop: Callable[[Instruction], bool] = lambda instruction: False
+) -> Iterator[Instruction]:
+    """The instructions that may run from `begin` on; behind one at which to stop, nothing else."""
+    found: set[int] = set()
+    waiting = [begin]
+    while waiting:
+        index = waiting.pop()
+        if index not in found:
+            found.add(index)
+            yield decoded.instructions[index]
+            if not stop(decoded.instructions[index]):
+                waiting += successors(decoded, index)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ nothing on these ways takes the iterator away.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from types import CodeType
 
 from capture.bytecode.by_code import cached
@@ -83,26 +83,6 @@ def heads(code: CodeType) -> list[Head]:
     return sorted(found, key=lambda head: head.start)
 
 
-def turn_of(code: CodeType, head: Head) -> set[str] | None:
-    """The names of the instructions that a turn of this `for` loop may run, if it goes on with the next one,
-    where the loop ends without items, or by an exception. None: it may go on elsewhere.
-    """
-    items = list(dialect.bare_instructions(code))
-    try:
-        flow = _Flow(code, items)
-    except _Irregular:
-        return None
-    target = items[head.index].target
-    if target is None or not head.steps:
-        return None
-    end = flow.index_of(target)
-    outside = {flow.index_of(h.target) for h in flow.handlers if h.depth < head.depth - 1}
-    turn = flow.reached_from(head.index + 1, {head.index, end, *outside})
-    if not turn.isdisjoint(flow.reached_from(end, {head.index})):
-        return None
-    return {items[index].name for index in turn}
-
-
 class _Irregular(Exception):
     """Two ways to one instruction leave different numbers of items."""
 
@@ -127,17 +107,6 @@ class _Flow:
     def index_of(self, offset: int) -> int:
         """A jump may lead to a part of the instruction, in front of it."""
         return bisect_left(self.offsets, offset)
-
-    def reached_from(self, begin: int, stop: Collection[int]) -> set[int]:
-        """The instructions that may run from there on before one of those in `stop`."""
-        found: set[int] = set()
-        waiting = [begin]
-        while waiting:
-            index = waiting.pop()
-            if index not in found and index not in stop and index in self.before:
-                found.add(index)
-                waiting += [following for following, _ in self._ways(index, *self.before[index])]
-        return found
 
     def _reach(self, index: int, stack: _Stack) -> None:
         known = self.before.get(index, stack)

@@ -37,7 +37,7 @@ class _OpenRegions(threading.local):
     """The regions of one thread: (region, hook state before it) from the outermost to the innermost.
 
     closed_by_error: regions that an error has closed; their own exit is still to come. following: how many
-    regions there are with the innermost one whose script is followed (`running_loops`), or 0.
+    regions there are with the innermost one whose frame is followed (`running_loops`), or 0.
     """
 
     def __init__(self) -> None:
@@ -72,9 +72,10 @@ class Region:
 
     def __enter__(self) -> Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
+        block = running_loops.block_in(sys._getframe(1), inside)
         before = switch.switch(inside)
         _open.stack.append((self, before))
-        if running_loops.follow(sys._getframe(1), inside):
+        if block is not None and running_loops.follow(block):
             _open.following = len(_open.stack)
         return self
 

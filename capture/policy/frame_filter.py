@@ -328,6 +328,7 @@ def is_of_the_program(code: CodeType) -> bool:
     return not in_package and not path.startswith((_STDLIB, *GENERATED))
 
 
+@functools.lru_cache(maxsize=1024)
 def origin_of(path: str) -> str:
     """Where a file belongs, for the rules of this module: the same in each process. Of torch's files the
     name counts, of those of other packages only the package.

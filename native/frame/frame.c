@@ -163,7 +163,7 @@ static PyObject *local_item(PyObject *module, PyObject *args)
         return NULL;
     }
     PyObject *item = frame_local_item(frame, place);
-    return Py_NewRef(item == NULL ? Py_None : item);
+    return Py_NewRef(item == NULL ? unbound : item);
 }
 
 static PyMethodDef methods[] = {
@@ -172,7 +172,7 @@ static PyMethodDef methods[] = {
      "The caller knows that something lies there."},
     {"local_item", local_item, METH_VARARGS,
      "local_item(frame, place) -> what the frame that runs holds at that place of its locals, or the cell "
-     "there; None: nothing. Unlike f_locals it keeps nothing alive."},
+     "there; NULL: nothing. Unlike f_locals it keeps nothing alive."},
     {NULL, NULL, 0, NULL},
 };
 

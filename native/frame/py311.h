@@ -5,7 +5,9 @@
 #ifndef CAPTURE_PY311_H
 #define CAPTURE_PY311_H
 
+#include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
+#include <opcode.h>
 
 /* --- frames ------------------------------------------------------------------------------------------ */
 
@@ -41,17 +43,6 @@ static inline PyObject *frame_stack_item(PyObject *frame_object, Py_ssize_t plac
                : frame->localsplus[frame->f_code->co_nlocalsplus + place];
 }
 
-/* Puts an object in place of what lies there. 0: the frame has ended, or has no such place. */
-static inline int frame_set_stack_item(PyObject *frame_object, Py_ssize_t place, PyObject *item)
-{
-    if (frame_stack_item(frame_object, place) == NULL) {
-        return 0;
-    }
-    InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
-    Py_SETREF(frame->localsplus[frame->f_code->co_nlocalsplus + place], Py_NewRef(item));
-    return 1;
-}
-
 /* Borrowed: a local, a cell or a free variable of a frame that runs. NULL: it has none at that place, or none
  * is bound. */
 static inline PyObject *frame_local_item(PyObject *frame_object, Py_ssize_t place)
@@ -59,6 +50,79 @@ static inline PyObject *frame_local_item(PyObject *frame_object, Py_ssize_t plac
     const InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
     const int outside = place < 0 || place >= frame->f_code->co_nlocalsplus;
     return outside || frame->owner == FRAME_OWNED_BY_FRAME_OBJECT ? NULL : frame->localsplus[place];
+}
+
+/* Whether the frame is a plain call of a function or the run of a module, and runs the code that its function
+ * has: no twin, and not what an entry made of it. */
+static inline int frame_runs_own_code(PyObject *frame_object)
+{
+    const InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    return frame->owner == FRAME_OWNED_BY_THREAD && !(frame->f_code->co_flags & NOT_A_PLAIN_FUNCTION)
+           && frame->f_func->func_code == (PyObject *)frame->f_code;
+}
+
+/* What follows is for the frame for which CPython calls a trace function at the begin of a line. Only there
+ * its memory has the whole of its state, and the evaluator reads it anew behind the call: debuggers move
+ * frames to other lines. A place is one of the locals, cells and free variables, or, behind these, of the
+ * stack. */
+
+/* The number of places in use. */
+static inline Py_ssize_t traced_frame_size(PyObject *frame_object)
+{
+    return ((PyFrameObject *)frame_object)->f_frame->stacktop;
+}
+
+static inline int is_cell_place(const PyCodeObject *code, Py_ssize_t place)
+{
+    const _PyLocals_Kind kind = _PyLocals_GetKind(code->co_localspluskinds, (int)place);
+    return (kind & (CO_FAST_CELL | CO_FAST_FREE)) != 0;
+}
+
+/* Moves out what lies at that place; of a variable in a cell the value, which stays in the cell. NULL:
+ * nothing is bound. */
+static inline PyObject *traced_frame_take(PyObject *frame_object, Py_ssize_t place)
+{
+    InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    const PyCodeObject *code = frame->f_code;
+    PyObject *item = frame->localsplus[place];
+    if (place < code->co_nlocalsplus && is_cell_place(code, place)) {
+        return Py_XNewRef(PyCell_GET(item));
+    }
+    frame->localsplus[place] = NULL;
+    return item;
+}
+
+/* Whether the code returns the item on top of the stack at that offset. */
+static inline int code_returns_at(const PyCodeObject *code, Py_ssize_t offset)
+{
+    const Py_ssize_t unit = offset / (Py_ssize_t)sizeof(_Py_CODEUNIT);
+    return offset >= 0 && unit < Py_SIZE(code) && _Py_OPCODE(_PyCode_CODE(code)[unit]) == RETURN_VALUE;
+}
+
+/* The next instruction is the one at that offset. What the frame holds goes, but for cells and free
+ * variables, which CPython expects where somebody looks at the variables of the frame. */
+static inline void traced_frame_empty(PyObject *frame_object, Py_ssize_t offset)
+{
+    InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    const PyCodeObject *code = frame->f_code;
+    const int places = frame->stacktop;
+    frame->prev_instr = _PyCode_CODE(code) + offset / (Py_ssize_t)sizeof(_Py_CODEUNIT);
+    frame->stacktop = code->co_nlocalsplus;
+    if (code->co_flags & CO_OPTIMIZED) { /* else it is the dict of the variables itself */
+        Py_CLEAR(frame->f_locals);
+    }
+    for (int i = 0; i < places; i++) {
+        if (i >= code->co_nlocalsplus || !is_cell_place(code, i)) {
+            Py_CLEAR(frame->localsplus[i]);
+        }
+    }
+}
+
+/* Takes the reference. */
+static inline void traced_frame_push(PyObject *frame_object, PyObject *item)
+{
+    InterpreterFrame *frame = ((PyFrameObject *)frame_object)->f_frame;
+    frame->localsplus[frame->stacktop++] = item;
 }
 
 /* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
@@ -99,6 +163,18 @@ static inline int code_nlocalsplus(const PyCodeObject *code)
 static inline int thread_is_traced(const PyThreadState *tstate)
 {
     return tstate->cframe->use_tracing | tstate->tracing;
+}
+
+/* Exchanges the trace function of this thread, and the object that is passed to it. The call of a trace
+ * function is the place for it: behind that the evaluator looks which one is set. */
+static inline void thread_exchange_tracer(PyThreadState *tstate, Py_tracefunc *tracer, PyObject **object)
+{
+    const Py_tracefunc set = tstate->c_tracefunc;
+    PyObject *passed = tstate->c_traceobj;
+    tstate->c_tracefunc = *tracer;
+    tstate->c_traceobj = *object;
+    *tracer = set;
+    *object = passed;
 }
 
 /* The next `levels` calls of this thread do not count for its recursion limit. A negative number takes them

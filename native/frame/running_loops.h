@@ -1,4 +1,4 @@
-/* Loops of a script that ran before its block began: see running_loops.c. */
+/* Frames that ran before their block began: see running_loops.c. */
 
 #ifndef CAPTURE_RUNNING_LOOPS_H
 #define CAPTURE_RUNNING_LOOPS_H

@@ -85,6 +85,9 @@ static void thread_hook_dealloc(ThreadHook *self)
     Py_XDECREF((PyObject *)self->turns);
     Py_XDECREF(self->followed);
     Py_XDECREF(self->on_line);
+    Py_XDECREF(self->offsets);
+    Py_XDECREF(self->raised);
+    Py_XDECREF(self->traced_for);
     PyObject_Free(self);
 }
 
@@ -145,7 +148,10 @@ static ThreadHook *ensure_thread_hook(void)
     hook->callback = hook->key = NULL;
     hook->suspended = 0;
     hook->handover = NULL;
-    hook->followed = hook->on_line = NULL;
+    hook->followed = hook->on_line = hook->offsets = hook->raised = hook->traced_for = NULL;
+    hook->traced_by = NULL;
+    hook->readers_before = 0;
+    hook->from_ns = 0;
     hook->follows = FOLLOWS_NOTHING;
     hook->lines = 0;
     hook->blocking = BLOCKS_NOTHING;

@@ -19,8 +19,8 @@ enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO, BLOCKS_EVERYTH
 
 struct TurnRun;
 
-/* LATER: again when the frame that runs below it has ended. */
-enum Follows { FOLLOWS_NOTHING, FOLLOWS, FOLLOWS_LATER };
+/* LATER: again when the frame that runs below it has ended. TO_RAISE: up to its next instruction. */
+enum Follows { FOLLOWS_NOTHING, FOLLOWS, FOLLOWS_LATER, FOLLOWS_TO_RAISE };
 
 typedef struct {
     PyObject_HEAD
@@ -43,7 +43,13 @@ typedef struct {
     enum Follows follows;          /* whether the lines of a frame are seen (running_loops.c) */
     PyObject *followed;            /* that frame; or NULL */
     PyObject *on_line;             /* on_line(frame) */
+    PyObject *offsets;             /* where it is called: a set */
+    long long from_ns;             /* not before */
     int lines;                     /* seen so far */
+    unsigned long long readers_before; /* `readers` when it began */
+    PyObject *raised;                  /* what the frame raises next; or NULL */
+    Py_tracefunc traced_by;            /* who traces the thread behind that */
+    PyObject *traced_for;
 } ThreadHook;
 
 /* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the

@@ -82,7 +82,8 @@ CALLS_WITH_STARS = frozenset(("CALL_FUNCTION_EX",))  # f(*args, **kwargs)
 LOADS_CELL = frozenset(("LOAD_CLOSURE",))
 READS_CELL = frozenset(("LOAD_DEREF",))
 WRITES_CELL = frozenset(("STORE_DEREF",))
-CHANGES_CELL = frozenset(("STORE_DEREF", "DELETE_DEREF"))
+DELETES_CELL = frozenset(("DELETE_DEREF",))
+CHANGES_CELL = WRITES_CELL | DELETES_CELL
 _MAKES_CELLS = frozenset(("MAKE_CELL", "COPY_FREE_VARS"))
 
 PREPARES_CALL = frozenset(("PRECALL", "KW_NAMES"))  # `call` adds them
@@ -169,6 +170,13 @@ def exception_table(code: CodeType) -> Iterable[Any]:
 
 def listing(code: CodeType) -> str:
     return dis.Bytecode(code).dis().rstrip()
+
+
+def places_of_variables(code: CodeType) -> dict[str, int]:
+    """Where a frame has its locals, cells and free variables. Its stack is behind them."""
+    own_cells = (name for name in code.co_cellvars if name not in code.co_varnames)
+    names = (*code.co_varnames, *own_cells, *code.co_freevars)
+    return {name: place for place, name in enumerate(names)}
 
 
 def is_call(instruction: Instruction) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import capture
+from capture.hooks import running_loops
 from capture.policy import foresight, patience
 
 
@@ -16,6 +17,7 @@ def captures_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     capture.reset()
     for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
         monkeypatch.setattr(patience, name, 0)
+    monkeypatch.setattr(running_loops, "LEAST_NS", 0)
     monkeypatch.setattr(foresight, "share_done", lambda frame: None)  # pytest has loops, too
     with capture.config.patch(when="hot"):
         yield
