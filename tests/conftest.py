@@ -96,6 +96,16 @@ def compiles_every_graph() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def frames_of_tests_go_on() -> Iterator[None]:
+    """A test's own loop in a block runs as it is, unless the test asks for more: when its frame ends would
+    depend on the clock.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capture.hooks.running_loops.LEAST_NS", 1 << 60)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def draws_the_same_numbers() -> None:
     """Whatever ran before it in its process, and alone."""

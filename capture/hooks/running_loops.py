@@ -33,7 +33,7 @@ from capture.bytecode.by_code import cached
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
 from capture.bytecode.liveness import reached
-from capture.bytecode.loop_iterators import Head, heads, iterator_places
+from capture.bytecode.loop_iterators import Head, heads
 from capture.bytecode.stack_items import VALUE
 from capture.bytecode.top_level import as_function, is_top_level
 from capture.hooks import switch
@@ -160,15 +160,17 @@ def _place_in_function(code: CodeType, head: Head) -> tuple[CodeType, int] | Non
     function = as_function(code, head.index)
     if function is None:
         return None
-    return function, heads(function)[heads(code).index(head)].index
+    number = list(dict.fromkeys(_heads(code).values())).index(head)  # the same loops, in the same order
+    return function, heads(function)[number].index
 
 
 @cached(maxsize=256)
 def _end_of(code: CodeType) -> int | None:
-    """The offset of a return outside of `for` loops, whose iterators somebody may look for."""
+    """The offset of a return: the stack has nothing but the value there. None: the code has none, since it
+    always raises, or goes on for ever.
+    """
     items = dialect.bare_instructions(code)
-    ends = (item.offset for item in items if item.name in dialect.RETURNS)
-    return max((end for end in ends if end not in iterator_places(code)), default=None)
+    return next((item.offset for item in items if item.name in dialect.RETURNS), None)
 
 
 def _errors_differ(original: CodeType, target: int, cells: dict[str, CellType]) -> bool:

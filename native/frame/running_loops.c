@@ -1,27 +1,28 @@
 /* Frames that ran before their block began: what is left of one goes on as a function in the block.
  *
- * In:  the frame in which a block begins, and who is asked at each of its lines.
- * Out: the frame ends at the line that was chosen, with the value of a function that does all the rest.
+ * In:  the frame in which a block begins, and who is asked where it begins a turn of a loop.
+ * Out: the frame ends there, with the value of a function that does all the rest.
  *
  *     def main():
  *         with enable():
- *             for x in xs: step(x)     ->     at the second turn main returns rest_of_main(exit, iterator,
- * ...) return total
+ *             for x in xs: step(x)     ->     main returns rest(exit, iterator, total)
+ *         return total
  *
  * A function that begins in the block is hot or cold like any other, and can leave its loops (turns.c). A
  * frame that runs already can't: its evaluator keeps the instruction pointer and the stack in variables of
  * its own. But at each line it writes them to the frame, calls the trace function of the thread, and reads
- * them anew, since debuggers may move a frame to another line. So the trace function here, in C,
+ * them anew, since debuggers move frames to other lines. So the trace function here, in C,
  *
- *  - moves what the frame holds to the arguments of the function: no value lives longer than in the frame;
- *  - calls the function as if nobody traced, as `sys.call_tracing` does. It is a resume function: the code of
- *    the frame from that line on, with its handlers, its `with` blocks and its `return`;
- *  - moves the frame to a `return` of its code, with the value on the stack. If there is an exception
- * instead, the trace function raises it when the frame returns: there no handler of the frame sees it. They
- * have seen it, in the function.
+ *   1. moves what the frame holds to the arguments of the function: no value lives longer than before;
+ *   2. calls the function as if nobody traced, as `sys.call_tracing` does. It is a resume function: the code
+ *      of the frame from there on, with its handlers, its `with` blocks and its `return`;
+ *   3. moves the frame to a `return` of its code, with the value of the function on the stack.
  *
- * It is set while the frame itself runs, not in what it calls, and for so many lines: a block may have none
- * of the lines that are waited for. */
+ * If the function raises, the trace function raises the same when the frame returns: there no handler of the
+ * frame sees it. (They have seen it, in the function.)
+ *
+ * The trace function is set while the frame itself runs, not in what it calls, and for so many lines: a block
+ * may have no loop that turns. */
 
 #include "frame/running_loops.h"
 
@@ -268,15 +269,12 @@ static PyObject *follow_nothing(PyObject *module, PyObject *ignored)
 
 static PyMethodDef functions[] = {
     {"follow_frame", (PyCFunction)(void (*)(void))follow_frame, METH_FASTCALL,
-     "follow_frame(frame, on_line, offsets) -> bool: on_line(frame) is called where this frame of this "
-     "thread "
-     "begins a line at one of these offsets, until it returns, or follow_nothing(). Where it returns "
-     "(function, places, offset), not None, the frame ends: what lies at these places of its locals and "
-     "stack "
-     "are the arguments of the function, whose value or exception is that of the frame. offset: of a return "
-     "in "
-     "its code. False where somebody else traces, where the frame is followed already, or does not run the "
-     "code of its function."},
+     "follow_frame(frame, on_line, offsets, least_ns) -> bool: once the thread has worked for least_ns more, "
+     "on_line(frame) is called where this frame of this thread begins a line at one of the offsets, until it "
+     "returns, or follow_nothing(). If it returns (function, places, offset), not None, the frame ends: what "
+     "lies at these places of its locals and stack are the arguments of the function, whose value or "
+     "exception is that of the frame. offset: of a return in its code. False where somebody else traces, "
+     "where the frame is followed already, or does not run the code of its function."},
     {"follow_nothing", follow_nothing, METH_NOARGS,
      "follow_nothing(): no frame of this thread is followed from now on."},
     {NULL, NULL, 0, NULL},

@@ -585,7 +585,7 @@ def test_a_trace_function_that_the_rest_sets_stays(fails: bool, moved: list[str]
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_profiler_that_the_rest_begins(fails: bool) -> None:
     def profiled(block: Block) -> Any:
-        x, profiler = torch.ones(3), cProfile.Profile()
+        x = torch.ones(3)
         with block():
             for i in range(12):
                 x = x + i
@@ -596,10 +596,11 @@ def test_a_profiler_that_the_rest_begins(fails: bool) -> None:
         return x
 
     for block in (nullcontext, capture.enable):
+        profiler = cProfile.Profile()
         try:
             result = outcome(profiled, block, ())
         finally:
-            sys.setprofile(None)
+            profiler.disable()
         assert (result[0] == "ValueError") == fails if fails else torch.equal(result, torch.full((3,), 67.0))
 
 
@@ -632,7 +633,8 @@ def test_an_error_in_what_ends_frames_is_a_warning(monkeypatch: pytest.MonkeyPat
         return x, i
 
     monkeypatch.setattr(running_loops, "_made", failing)
-    check(run)
+    with pytest.warns(capture.CaptureWarning, match="no rest"):
+        check(run)
     with capture.config.patch(raise_on_error=True), pytest.raises(RuntimeError, match="no rest"):
         run(capture.enable)
 
