@@ -12,9 +12,9 @@ Out: a code object that does the same in its place. At the begin of each turn it
 
 CPython keeps the instruction pointer and the stack of a running frame in variables of its evaluator. A frame
 that expects it can go on elsewhere at next to no cost, and this one does; one that began before its block
-goes there once, as if by a debugger (`capture/hooks/running_loops.py`). The resume function is the one that a graph
-break at the begin of the turn makes, and the loops that were left so end each of their turns with such a
-break (`resume.left_heads`). So one turn is one capture, for all turns.
+goes there once, as if by a debugger (`capture/hooks/running_loops.py`). The resume function is the one that a
+graph break at the begin of the turn makes, and the loops that were left so end each of their turns with such
+a break (`resume.left_heads`). So one turn is one capture, for all turns.
 """
 
 from __future__ import annotations
