@@ -42,6 +42,7 @@ MOST_ATTRIBUTES = 64  # of an object; a module has its own behind some twenty of
 CONTAINERS = (tuple, list, dict)
 HEAP_TYPE = 1 << 9  # flag of classes that programs make
 MOST_HOLDERS = 256  # and tensors in them that are looked at for one frame; digest.c looks at fewer
+_OF_THEIR_OWN = (*OWNERS, torch.Tensor, type)
 _FLAGS = vars(type)["__flags__"].__get__
 
 #: What the first capture with symbols costs beside: it imports sympy.
@@ -129,12 +130,13 @@ def _tensors(frame: Any) -> Iterator[tuple[torch.Tensor, Source]]:
     known: set[int] = set()
 
     def add(value: Any, source: Source) -> None:
-        if len(queue) < MOST_HOLDERS and id(value) not in known and _holds_tensors(value):
+        if len(queue) < MOST_HOLDERS and id(value) not in known:
             known.add(id(value))
             queue.append((value, source))
 
     for name, value in zip(frame.code.co_varnames, frame.locals):
-        add(value, LocalSource(name))
+        if _holds_tensors(value):
+            add(value, LocalSource(name))
     owner = frame.locals[0] if frame.locals else None
     for value, source in queue:  # it grows
         if type(value) is torch.Tensor:
@@ -149,22 +151,23 @@ def _holds_tensors(value: Any) -> bool:
     kind = type(value)
     if kind is torch.Tensor or kind in CONTAINERS:
         return True
-    return bool(_FLAGS(kind) & HEAP_TYPE) and not issubclass(kind, (*OWNERS, torch.Tensor, type))
+    return bool(_FLAGS(kind) & HEAP_TYPE) and not issubclass(kind, _OF_THEIR_OWN)
 
 
 def _held(value: Any, source: Source) -> Iterator[tuple[Any, Source]]:
-    """The items of a container, the attributes of an object."""
+    """Those of the items of a container, or the attributes of an object, that hold tensors."""
     if type(value) in (tuple, list):
         for index, item in enumerate(itertools.islice(value, MOST_HOLDERS)):
-            yield item, ItemSource(source, index)
+            if _holds_tensors(item):
+                yield item, ItemSource(source, index)
     elif type(value) is dict:
         for key, item in list(itertools.islice(value.items(), MOST_HOLDERS)):
-            if is_constant(key):
+            if _holds_tensors(item) and is_constant(key):
                 yield item, DictItemSource(source, key)
     else:
         attributes = instance_dict(value) or {}
         for name, item in list(itertools.islice(attributes.items(), MOST_ATTRIBUTES)):
-            if type(name) is str:
+            if _holds_tensors(item) and type(name) is str:
                 yield item, AttrSource(source, name)
 
 
