@@ -299,7 +299,7 @@ def judge(
         return True
     if not entry.trains:
         gains.note(python[0], own[0])
-    if not (entry.trains and entry.has_graph):
+    if not entry.has_graph:
         missing = 1 - min(1.0, gains.saved(python[0], own[0]) / gains.GAIN)
         _capture.count_waste(int(entry.compile_time * missing * 1e9))
     observe.tell("trial", entry=entry, python=python, own=own)
