@@ -26,6 +26,12 @@ static inline InterpreterFrame *thread_frame(const PyThreadState *tstate)
     return tstate->cframe->current_frame;
 }
 
+/* The next calls of this thread have that caller. The frame that runs has to be set again behind them. */
+static inline void thread_set_frame(PyThreadState *tstate, InterpreterFrame *frame)
+{
+    tstate->cframe->current_frame = frame;
+}
+
 /* The caller of a frame that has begun, or NULL. */
 static inline InterpreterFrame *frame_caller(const InterpreterFrame *frame)
 {

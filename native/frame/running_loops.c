@@ -14,8 +14,9 @@
  * them anew, since debuggers move frames to other lines. So the trace function here, in C,
  *
  *   1. moves what the frame holds to the arguments of the function: no value lives longer than before;
- *   2. calls the function as if nobody traced, as `sys.call_tracing` does. It is a resume function: the code
- *      of the frame from there on, with its handlers, its `with` blocks and its `return`;
+ *   2. calls the function as if nobody traced, as `sys.call_tracing` does, and as if the caller of the frame
+ *      did: it stands in its place. It is a resume function: the code of the frame from there on, with its
+ *      handlers, its `with` blocks and its `return`;
  *   3. moves the frame to a `return` of its code, with the value of the function on the stack.
  *
  * If the function raises, the trace function raises the same when the frame returns: there no handler of the
@@ -135,9 +136,12 @@ static PyObject *run_rest(PyThreadState *tstate, PyObject *frame, const Rest *re
         args[i] = item == NULL ? Py_NewRef(Py_None) : item;
     }
     traced_frame_empty(frame, rest->end);
+    InterpreterFrame *emptied = thread_frame(tstate);
     PyThreadState_LeaveTracing(tstate);
-    thread_add_recursion_room(tstate, 1); /* it stands where the frame stood */
+    thread_add_recursion_room(tstate, 1);
+    thread_set_frame(tstate, frame_caller(emptied));
     PyObject *value = run_continuations(call_handing_over(rest->function, args, count));
+    thread_set_frame(tstate, emptied);
     thread_add_recursion_room(tstate, -1);
     PyThreadState_EnterTracing(tstate);
     return value;

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import traceback
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -293,6 +294,29 @@ def test_recursion_without_end() -> None:
     check(lambda block: outcome(descend, block, (0,))[:2])
     assert _capture.get_callback()[0] is None
     assert depths.count(0) == 2 and depths.count(20) == 2
+
+
+def test_the_rest_stands_in_the_place_of_the_frame(moved: list[str]) -> None:
+    """For who walks over the callers: a warning names the line of the caller, a stack has each frame once."""
+
+    def walk() -> list[tuple[str, int]]:
+        stack = traceback.walk_stack(sys._getframe(1))
+        return [(frame.f_code.co_name, line) for frame, line in stack][:4]
+
+    def loops(block: Block) -> Any:
+        x, seen = torch.ones(3), []
+        with block():
+            for _ in range(20):
+                x = x * 1.05
+                seen.append(tuple(walk()))
+                warnings.warn("look at the caller", stacklevel=2)
+        return x, set(seen), walk()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check(loops)
+    assert moved == ["loops"]
+    assert len({(str(w.filename), w.lineno) for w in told}) == 1 and len(told) == 40
 
 
 def test_an_exit_stack_begins_the_block(moved: list[str]) -> None:
