@@ -142,7 +142,7 @@ class Converter:
     def _convert(self, frame: Any) -> Any:
         with observe.capturing(frame.code, settings=self.settings) as capture:
             now = self._converted(frame, capture)
-            if capture.outcome != "entry" and capture.outcome != "stored":
+            if capture.outcome not in ("entry", "stored"):
                 patience.was_in_vain(capture)
             return now
 

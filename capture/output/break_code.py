@@ -53,6 +53,8 @@ UNKNOWN_RESULT: resume.OpenLocals = {
 }
 #: what differs in the result of a walk over something that has another length in each call
 OF_ANOTHER_LENGTH = frozenset({0, resume.LENGTH})
+#: the instructions with which a turn of a `for` loop begins
+TAKES_ITEM = dialect.STEPS_LOOP | dialect.UNPACKS | dialect.WRITES_LOCAL
 
 
 def code_for_break(tx: RootTranslator, reason: str, changes_length: bool = False) -> FrameCode:
@@ -375,10 +377,6 @@ def _changed_by_turns(tx: Translator, jump: Instruction) -> set[str]:
     items = {i.value for i in takes_item if i.name in dialect.WRITES_LOCAL}
     stored = {i.value for i in body if i.name in dialect.WRITES_LOCAL}
     return items | (stored & live_names(point.original, jump.target - point.prologue))
-
-
-#: the instructions with which a turn of a `for` loop begins
-TAKES_ITEM = dialect.STEPS_LOOP | dialect.UNPACKS | dialect.WRITES_LOCAL
 
 
 def _load_owner(tx: Translator, code: PythonCode, owner: str | None) -> int:

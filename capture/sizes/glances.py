@@ -31,7 +31,15 @@ import torch
 from capture.sizes.policy import DYNAMIC, OWNERS, Seen, SizeHistory, SizePolicy, owner_of
 from codegen.fake.supported import is_supported
 from guards.lookup import instance_dict
-from guards.sources import AttrSource, DictItemSource, ItemSource, LocalSource, NumpyIntSource, Source
+from guards.sources import (
+    HEAP_TYPE,
+    AttrSource,
+    DictItemSource,
+    ItemSource,
+    LocalSource,
+    NumpyIntSource,
+    Source,
+)
 from guards.values import is_constant, numpy_int_kind
 
 if TYPE_CHECKING:
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
 MOST_ITEMS = 16  # of a container that are looked at, as in digest.c
 MOST_ATTRIBUTES = 64  # of an object; a module has its own behind some twenty of torch
 CONTAINERS = (tuple, list, dict)
-HEAP_TYPE = 1 << 9  # flag of classes that programs make
 MOST_HOLDERS = 256  # and tensors in them that are looked at for one frame; digest.c looks at fewer
 _OF_THEIR_OWN = (*OWNERS, torch.Tensor, type)
 _FLAGS = vars(type)["__flags__"].__get__

@@ -73,10 +73,6 @@ class Twins:
             store.put(self._parts(), json.dumps(dict([*plans.items()][-MOST:])).encode(), KIND)
             self._made = {}
 
-    def forget(self) -> None:
-        """The next question reads the file again."""
-        self._plans = None
-
     def _parts(self) -> tuple[str, ...]:
         return (KIND, str(SCHEMA), self._program, versions(kernel_store()))
 

@@ -29,6 +29,7 @@
 #include "frame/pyversion.h"
 #include "frame/running_loops.h"
 #include "frame/thread_hook.h"
+#include "frame/trial.h"
 #include "frame/turns.h"
 #include "frame/worked_time.h"
 

@@ -65,8 +65,7 @@ enum { LONGER = 2 };
 
 /* --- is a frame hot? --------------------------------------------------------------------------------- */
 
-/* Sets the kind of a code object. Takes the reference to the answer. 0, or -1 with an exception. */
-static int set_kind(CodeState *state, PyObject *answer)
+int patience_set_kind(CodeState *state, PyObject *answer)
 {
     const long kind = answer == NULL ? -1 : PyLong_AsLong(answer);
     Py_XDECREF(answer);
@@ -89,7 +88,7 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
     end_callback(hook);
     hook->readers += (state->marks & CODE_READS) != 0; /* its first frame */
-    return set_kind(state, answer);
+    return patience_set_kind(state, answer);
 }
 
 long long patience_estimate(PyObject *callback, const CodeState *state)
@@ -471,11 +470,6 @@ PyObject *patience_glance(ThreadHook *hook, CodeState *state, InterpreterFrame *
 
 /* --- the loop of a frame that runs -------------------------------------------------------------------- */
 
-static PyObject *timing_as_tuple(const Timing *timing)
-{
-    return Py_BuildValue("(LL)", timing->ns / timing->runs, timing->least_ns);
-}
-
 /* A turn is captured with its callees, also with those that have entries. So the work of the frame itself,
  * which is all that can be saved, has to be one of so many parts of the turn. */
 enum { PARTS_OF_A_TURN = 8 };
@@ -517,27 +511,6 @@ int patience_turn_pays(PyObject *callback, ThreadHook *hook, const TurnWork *wor
                                     : found == FORECAST_PAYS || (reached && found == FORECAST_NOTHING_KNOWN);
 }
 
-int patience_judge_turns(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry,
-                         const TurnTrial *trial)
-{
-    const Patience *patience = (Patience *)callback;
-    if (patience->judge_turns == NULL) {
-        return 0;
-    }
-    PyObject *own = timing_as_tuple(&trial->own);
-    begin_callback(hook);
-    PyObject *answer =
-        own == NULL ? NULL
-                    : PyObject_CallFunction(patience->judge_turns, "OOLOO", state->code, entry,
-                                            trial->python_ns, own, trial->records ? Py_True : Py_False);
-    end_callback(hook);
-    Py_XDECREF(own);
-    const int pays = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
-    state->marks |= pays == 0 ? CODE_SKIPPED : 0; /* Python runs the rest of the loop */
-    return pays < 0 ? -1 : 0;
-}
-
 PyCodeObject *patience_twin(PyObject *callback, ThreadHook *hook, CodeState *state)
 {
     const Patience *patience = (Patience *)callback;
@@ -563,60 +536,4 @@ PyCodeObject *patience_twin(PyObject *callback, ThreadHook *hook, CodeState *sta
         return NULL;
     }
     return code_state_set_twin(state, (PyCodeObject *)answer) < 0 ? NULL : (PyCodeObject *)answer;
-}
-
-/* --- does an entry pay? ------------------------------------------------------------------------------ */
-
-/* What Python ran before the entry may have been other frames: those that return at once, say. So an entry
- * that seems to be slower is compared once more, with frames that fit it. */
-static int begin_second_comparison(Trial *trial)
-{
-    trial->python = (Timing){0};
-    trial->to_come = RUNS_IN_PYTHON;
-    trial->fits = 1;
-    return 0;
-}
-
-static int judge_entry(const Patience *patience, ThreadHook *hook, CodeState *state, Entry *entry)
-{
-    Trial *trial = &entry->trial;
-    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
-    begin_callback(hook);
-    PyObject *answer = python == NULL || own == NULL
-                           ? NULL
-                           : PyObject_CallFunction(patience->judge, "OOOOO", state->code, entry, python, own,
-                                                   trial->fits ? Py_True : Py_False);
-    end_callback(hook);
-    Py_XDECREF(python);
-    Py_XDECREF(own);
-    if (answer == Py_None || answer == Py_True) {
-        const int is_open = answer == Py_True && !trial->fits;
-        Py_DECREF(answer);
-        return is_open ? begin_second_comparison(trial) : 0;
-    }
-    return set_kind(state, answer);
-}
-
-int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
-{
-    const Patience *patience = (Patience *)callback;
-    Trial *trial = &entry->trial;
-    if (patience->judge == NULL || !entry_is_on_trial(entry)) {
-        return 0;
-    }
-    if (trial->runs++ >= RUNS_BEFORE_TRIAL) {
-        timing_add(&trial->own, ns);
-    }
-    return entry_is_on_trial(entry) ? 0 : judge_entry(patience, hook, state, entry);
-}
-
-int patience_try_python(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
-{
-    const Patience *patience = (Patience *)callback;
-    Trial *trial = &entry->trial;
-    if (patience->judge == NULL || trial->to_come == 0) { /* 0: frames below this one have been compared */
-        return 0;
-    }
-    timing_add(&trial->python, ns);
-    return --trial->to_come > 0 ? 0 : judge_entry(patience, hook, state, entry);
 }

@@ -19,6 +19,9 @@ static inline int is_patience(PyObject *callback)
  * -1 with an exception. `state`: of the frame's code. */
 int patience_is_over(PyObject *patience, PyThreadState *tstate, ThreadHook *hook, CodeState *state);
 
+/* Sets the kind of a code object. Takes the reference to the answer. 0, or -1 with an exception. */
+int patience_set_kind(CodeState *state, PyObject *answer);
+
 /* The grad mode of the thread, or -1 where nobody can read it yet. */
 int patience_grad_mode(void);
 
@@ -33,10 +36,6 @@ typedef struct {
 
 /* 1: the capture of a turn pays. -1: an exception. */
 int patience_turn_pays(PyObject *patience, ThreadHook *hook, const TurnWork *work, int may_forecast);
-
-/* The turns of an entry have been compared with those of Python. 0, or -1 with an exception. */
-int patience_judge_turns(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry,
-                         const TurnTrial *trial);
 
 /* The twin of the code (borrowed), or NULL where it has none, or with an exception. */
 PyCodeObject *patience_twin(PyObject *patience, ThreadHook *hook, CodeState *state);
@@ -56,12 +55,6 @@ void patience_note_units(CodeState *state);
 
 /* A capture of the code has cost `paid`. */
 void patience_paid(CodeState *state, long long expected, long long paid);
-
-/* An entry on trial has run for `ns`. 0, or -1 with an exception. */
-int patience_try(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
-
-/* Python has run a frame that fits the entry, for its second comparison. 0, or -1 with an exception. */
-int patience_try_python(PyObject *patience, ThreadHook *hook, CodeState *state, Entry *entry, long long ns);
 
 int init_patience(PyObject *module);
 

@@ -19,7 +19,7 @@ enum Blocking { BLOCKS_NOTHING, BLOCKS_CALLEES, BLOCKS_LOOPS_TOO, BLOCKS_EVERYTH
 
 struct TurnRun;
 
-/* LATER: again when the frame that runs below it has ended. TO_RAISE: up to its next instruction. */
+/* LATER: again when the frame that runs below it has ended. TO_RAISE: until it returns. */
 enum Follows { FOLLOWS_NOTHING, FOLLOWS, FOLLOWS_LATER, FOLLOWS_TO_RAISE };
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
     long long from_ns;             /* not before */
     int lines;                     /* seen so far */
     unsigned long long readers_before; /* `readers` when it began */
-    PyObject *raised;                  /* what the frame raises next; or NULL */
+    PyObject *raised;                  /* what the frame raises when it returns; or NULL */
     Py_tracefunc traced_by;            /* who traces the thread behind that */
     PyObject *traced_for;
 } ThreadHook;
