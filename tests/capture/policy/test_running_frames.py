@@ -700,9 +700,7 @@ def test_the_arguments_of_a_call_end_where_the_loop_lets_them_go() -> None:
 
     expected = run(nullcontext, Held())  # `assert` would hold the argument
     seen = run(capture.enable, Held())
-    assert seen == expected
-    if not _capture.is_installed():  # else, for another thread, the caller holds its arguments
-        assert expected == [False] * 5 + [True] * 3
+    assert seen == expected  # where another evaluator is installed, the caller holds it in both
 
 
 def test_the_iterator_ends_with_its_loop() -> None:
