@@ -36,6 +36,7 @@ else:
 
 
 FIELDS = "__dataclass_fields__"  # where the functions of the standard library look
+GENERATED = f"{__file__}, generated"  # a file of ours that nobody can read
 NO_DEFAULT = (dataclasses.MISSING, dataclasses.MISSING)
 
 
@@ -114,7 +115,8 @@ def _template(count: int, frozen: bool, has_post_init: bool) -> types.CodeType:
     body = [f" _set(self, {name!r}, {name})" if frozen else f" self.{name} = {name}" for name in names]
     body += [" self.__post_init__()"] if has_post_init else []
     made: dict[str, Any] = {}
-    exec("\n".join([f"def __init__({', '.join(['self', *names])}):", *(body or [" pass"])]), made)
+    text = "\n".join([f"def __init__({', '.join(['self', *names])}):", *(body or [" pass"])])
+    exec(compile(text, GENERATED, "exec"), made)
     code: types.CodeType = made["__init__"].__code__
     return code
 
@@ -151,7 +153,7 @@ def _written_init(cls: type, fields: dict[str, Any], frozen: bool) -> Any:
         body.append(" self.__post_init__()")
     text = "\n".join([f"def __init__({', '.join(parameters)}):", *(body or [" pass"])])
     made: dict[str, Any] = {}
-    exec(text, names, made)
+    exec(compile(text, GENERATED, "exec"), names, made)
     init = made["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__module__ = cls.__module__

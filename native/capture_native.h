@@ -21,6 +21,7 @@ CAPTURE_WEAK int init_eval_frame(PyObject *module);
 CAPTURE_WEAK int init_patience(PyObject *module);
 CAPTURE_WEAK int init_turns(PyObject *module);
 CAPTURE_WEAK int init_running_loops(PyObject *module);
+CAPTURE_WEAK int init_held_signals(PyObject *module);
 CAPTURE_WEAK int init_hooked_function(PyObject *module);
 CAPTURE_WEAK int init_converted_inputs(PyObject *module);
 CAPTURE_WEAK int init_tensor_access(PyObject *module);
@@ -57,6 +58,11 @@ static inline int is_python_function(PyObject *object)
 {
     return PyObject_TypeCheck(object, &PyFunction_Type);
 }
+
+/* --- held_signals.c ---------------------------------------------------------------------------------- */
+
+/* Whether the exception that is set comes from the handler of a signal. */
+CAPTURE_WEAK int handler_has_raised(void);
 
 /* --- guard_program.c --------------------------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ static int init_parts(PyObject *module)
         {"patience", init_patience},
         {"turns", init_turns},
         {"running_loops", init_running_loops},
+        {"held_signals", init_held_signals},
         {"hooked_function", init_hooked_function},
         {"converted_inputs", init_converted_inputs},
         {"young_objects", init_young_objects},

@@ -125,7 +125,7 @@ def f(x, y):
     y = x + y
     return y * 2
 
-code = resume.resume_code(f.__code__, 5, (), ("y",))
+code = resume.resume_code(f.__code__, 5, (), ("y",), 4)
 print(types.FunctionType(code, {})(21), "bytecode" in sys.modules)
 """
 

@@ -50,7 +50,7 @@ def test_resume_functions_of_a_large_function_are_not_written_anew(monkeypatch: 
 
     monkeypatch.setattr(bytecode.Bytecode, "from_code", refuse)
     for target in range(400, 12_000, 1000):
-        assert len(resume_code(code, target, (), ("x0", "x1")).co_code) > len(code.co_code)
+        assert len(resume_code(code, target, (), ("x0", "x1"), target).co_code) > len(code.co_code)
 
 
 def test_each_of_many_functions_is_captured() -> None:

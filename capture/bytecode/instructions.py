@@ -95,22 +95,26 @@ def decode(code: CodeType) -> Decoded:
     """
     prefix = _prefixes.get(code)
     rest = prefix[1]() if prefix is not None else None
-    return _decode(code) if prefix is None or rest is None else _behind_prefix(prefix[0], rest, prefix[2])
+    if prefix is None or rest is None:
+        return _decode(code)
+    return _behind_prefix(prefix[0], rest, prefix[2], prefix[3])
 
 
-#: code -> its beginning, the code that follows there, and the instruction in it to which the beginning jumps
-_prefixes: CodeTable[tuple[CodeType, weakref.ref[CodeType], int]] = CodeTable()
+#: code -> its beginning, the code that follows there; the instruction in it to which the beginning jumps, and
+#: that whose handlers are around the last instruction in front of the jump
+_prefixes: CodeTable[tuple[CodeType, weakref.ref[CodeType], int, int | None]] = CodeTable()
 
 
-def remember_prefix(code: CodeType, head: CodeType, rest: CodeType, target: int) -> None:
+def remember_prefix(code: CodeType, head: CodeType, rest: CodeType, target: int, seen_at: int | None) -> None:
     """`code` is `head` and then `rest`. Its instructions are not read anew, but those of `rest` moved."""
-    _prefixes[code] = (head, weakref.ref(rest), target)
+    _prefixes[code] = (head, weakref.ref(rest), target, seen_at)
 
 
-def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:
+def _behind_prefix(head: CodeType, rest: CodeType, target: int, seen_at: int | None) -> Decoded:
     raw = dialect.raw_instructions(head)
     count = len(raw)
-    first = [_instruction(i, item, target + count, head.co_firstlineno) for i, item in enumerate(raw)]
+    lines = [item.positions[0] or head.co_firstlineno for item in raw]
+    first = [_instruction(i, item, target + count, lines[i]) for i, item in enumerate(raw)]
     decoded = decode(rest)
 
     def moved(item: Instruction) -> Instruction:
@@ -120,9 +124,11 @@ def _behind_prefix(head: CodeType, rest: CodeType, target: int) -> Decoded:
     def moved_handler(item: Handler | None) -> Handler | None:
         return None if item is None else replace(item, target=item.target + count)
 
-    no_handlers: list[Handler | None] = [None] * count
+    handlers: list[Handler | None] = [None] * count
+    if seen_at is not None:
+        handlers[-2] = moved_handler(decoded.handlers[seen_at])  # in front of the jump
     return Decoded(
-        Later(first, decoded.instructions, moved), Later(no_handlers, decoded.handlers, moved_handler)
+        Later(first, decoded.instructions, moved), Later(handlers, decoded.handlers, moved_handler)
     )
 
 

@@ -11,6 +11,11 @@ The original instructions follow the prologue in the same order. So instruction 
 instruction `prologue + i` of the resume function, and a break in a resume function makes the next resume
 function from the original again. Try blocks are ranges of instructions with a stack depth: both stay the
 same. Cells of the original become free variables, because the resume function shares them.
+
+The handler of a signal may raise where a function begins. In a resume function this is the last instruction
+of the prologue. As nothing of the program lies between, the exception is one of the instruction that ran last
+(`seen_at`), and the handlers of that are around it. Where an exception handler goes on, CPython looks for no
+signal (a `with` block could not call its `__exit__`), and nor do we.
 """
 
 from __future__ import annotations
@@ -54,6 +59,7 @@ class Made:
     target: int
     stack: tuple[str, ...]
     names: tuple[str, ...]
+    seen_at: int | None
 
 
 _points: CodeTable[Made] = CodeTable()
@@ -144,26 +150,34 @@ def forget_left() -> None:
 
 
 @cached(maxsize=4096)
-def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
+def resume_code(
+    original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...], seen_at: int | None
+) -> CodeType:
     """The code of a resume function.
 
     Its arguments: one for each stack item but NULL (for HANDLED the exception), then the locals `names`.
+    `seen_at`: the instruction that raises what the handler of a signal raises at the begin. None: no signal
+    is seen there.
     """
+    handler = None if seen_at is None else decode(original).handlers[seen_at]
+    if handler is not None and handler.depth > len(stack):
+        seen_at = None  # the instruction has left the block
     owner = owner_name(original)
     is_cell = owner in original.co_cellvars
-    prologue = _prologue(original, stack, None if owner in names or is_cell else owner)
+    prologue = _prologue(original, stack, None if owner in names or is_cell else owner, seen_at is not None)
     arguments = [f"{STACK_ITEM}{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
     if owner is not None:
         arguments = [OWNER if is_cell else owner, *(a for a in arguments if a != owner)]
     flags = original.co_flags & ~(CO_VARARGS | CO_VARKEYWORDS)
     size = original.co_stacksize + len(stack) + 2
-    prefixed = dialect.with_prefix(original, prologue, arguments, target, size, flags)
+    prefixed = dialect.with_prefix(original, prologue, arguments, target, seen_at, size, flags)
     if prefixed is not None:
         code, head = prefixed
-        remember_prefix(code, head, original, target)
+        remember_prefix(code, head, original, target, seen_at)
     else:
-        code = _by_library(original, prologue, arguments, target, size, flags)
-    return _noted(code, Made(weakref.ref(original), len(prologue) + 1, target, stack, names), original)
+        code = _by_library(original, prologue, arguments, target, seen_at, size, flags)
+    made = Made(weakref.ref(original), len(prologue) + 1, target, stack, names, seen_at)
+    return _noted(code, made, original)
 
 
 def _by_library(
@@ -171,15 +185,27 @@ def _by_library(
     prologue: Sequence[NamedInstruction],
     arguments: list[str],
     target: int,
+    seen_at: int | None,
     size: int,
     flags: int,
 ) -> CodeType:
     label = library.Label()
-    begin = Assembler(library.InstrLocation(original.co_firstlineno, None, None, None))
-    for instruction in prologue:
+    first_line = library.InstrLocation(original.co_firstlineno, None, None, None)
+    begin = Assembler(first_line)
+    for instruction in prologue[:-1]:
         begin.add(*instruction)
+    rest, around = _with_label(original, target, label, seen_at)
+    if around is not None:
+        begin.append(region := library.TryBegin(around.target, around.push_lasti, around.stack_depth))
+    if seen_at is not None:
+        line = decode(original).instructions[seen_at].positions[0] or original.co_firstlineno
+        begin.location = library.InstrLocation(line, None, None, None)
+    begin.add(*prologue[-1])
+    if around is not None:
+        begin.append(library.TryEnd(region))
+    begin.location = first_line
     begin.jump(label)
-    items = [*begin.instructions, *_with_label(original, target, label)]
+    items = [*begin.instructions, *rest]
     result = bytecode_like(original, items, arguments, flags)
     result.freevars = list(cell_names(original))
     result.cellvars = []
@@ -193,9 +219,12 @@ def _by_library(
 
 def _noted(code: CodeType, made: Made, original: CodeType) -> CodeType:
     _points[code] = made
-    line = decode(original).instructions[made.target].line
-    pieces.note_resumed(code, original, line or original.co_firstlineno)
+    pieces.note_resumed(code, original, _line(original, made.target))
     return code
+
+
+def _line(original: CodeType, target: int) -> int:
+    return decode(original).instructions[target].line or original.co_firstlineno
 
 
 class _Named(Assembler):
@@ -205,10 +234,12 @@ class _Named(Assembler):
         self.instructions.append((name, *operand))
 
 
-def _prologue(original: CodeType, stack: tuple[str, ...], deleted: str | None) -> Sequence[NamedInstruction]:
-    """What stands in front of the jump into the original."""
+def _prologue(
+    original: CodeType, stack: tuple[str, ...], deleted: str | None, sees_signals: bool
+) -> Sequence[NamedInstruction]:
+    """What stands in front of the jump into the original. With the last instruction the frame has begun."""
     code = _Named()
-    code.begin(len(cell_names(original)))
+    code.take_cells(len(cell_names(original)))
     for index, kind in enumerate(stack):
         if kind == NULL:
             code.push_null()
@@ -221,20 +252,27 @@ def _prologue(original: CodeType, stack: tuple[str, ...], deleted: str | None) -
             code.load_attribute(kind.removeprefix(METHOD))
     if deleted is not None:
         code.delete_local(deleted)
+    code.has_begun(sees_signals)
     return code.instructions
 
 
-def _with_label(original: CodeType, target: int, label: library.Label) -> list[Any]:
-    """The original instructions, with the label before instruction `target`. Cells are free variables."""
+def _with_label(
+    original: CodeType, target: int, label: library.Label, inside: int | None
+) -> tuple[list[Any], library.TryBegin | None]:
+    """The original instructions, with the label before instruction `target`, and the try block around
+    instruction `inside`. Cells are free variables.
+    """
     result: list[Any] = []
+    block = around = None
     for item, index in numbered(original):
-        if index is None:
-            result.append(item)
-            continue
         if index == target:
             result.append(label)
-        result.append(dialect.with_free_cells(item))
-    return result
+        if index is not None and index == inside:
+            around = block
+        if isinstance(item, (library.TryBegin, library.TryEnd)):
+            block = item if isinstance(item, library.TryBegin) else None
+        result.append(item if index is None else dialect.with_free_cells(item))
+    return result, around
 
 
 def numbered(code: CodeType) -> Iterator[tuple[Any, int | None]]:

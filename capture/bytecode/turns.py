@@ -210,7 +210,7 @@ def continued(number: int, items: tuple[Any, ...], cells: tuple[types.CellType, 
     values = {name: value for name, value in held.items() if name not in cell_of}
     owner = resume.owner_name(point.original)
     names = _names_to_pass(point.original, head + loop.steps, values, owner)
-    resumed = resume.resume_code(point.original, head + loop.steps, (VALUE,) * loop.depth, names)
+    resumed = resume.resume_code(point.original, head + loop.steps, (VALUE,) * loop.depth, names, head)
     if loop.steps:
         resume.note_open_locals(resumed, {f"{STACK_ITEM}{loop.depth - 1}": frozenset()})
     _capture.mark_resume(resumed)

@@ -34,7 +34,7 @@ from capture.frame.recompiles import check_limit
 from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, patience, torch_compile_marks
 from capture.policy.first_steps import FirstSteps
-from capture.process import collection, dispatch_modes, function_modes, replaced_builtins, signals
+from capture.process import collection, dispatch_modes, function_modes, replaced_builtins
 from capture.report import observe
 from capture.report.break_reasons import SkipFrame
 from capture.report.errors import CaptureError, CaptureWarning
@@ -102,7 +102,6 @@ class Converter:
         if frame_filter.why_not_now() is not None:
             return None
         with (
-            signals.deferred(),
             _lock,
             collection.settled(),
             function_modes.paused(),

@@ -4,6 +4,7 @@ In:  the exception of the graph, and the inputs of the graph.
 Out: None: Python runs the frame from its start, and raises the error of the program.
      Or a Continuation that raises the error at its place, if the graph has written to an input.
      Or an exception, which becomes that of the frame.
+     What a signal has raised is raised where the frame begins, which has its handlers around that.
 
     x[i] in native code: index 7 is out of range    ->    Python raises the same at the user's line
     the callable of a foreign backend raises        ->    BackendError
@@ -91,14 +92,18 @@ class FailureHandler:
 
     def __call__(self, error: BaseException, inputs: Sequence[Any]) -> Any:
         """The modes of the thread are again those of the call. The error is raised as it is where the backend
-        broke its contract, or where a hook may have raised it.
+        broke its contract, or where a hook may have raised it. What a signal has raised is none of the graph.
         """
         failed = failed_node(error) if self.mutates else None  # first: `put_back` clears the frames
         put_back(self.modes, error, open_autocasts(error))
+        if not isinstance(error, Exception) or _capture.raised_by_handler(error):
+            if _capture.raise_later(error):
+                return None
+            raise error
         refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before the graph did anything
         # The hooks of checkpoint raise an error in order to stop.
         from_hook = not refused and frame_filter.saves_through_hooks()
-        if from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
+        if from_hook or isinstance(error, CaptureError):
             raise error
         if not refused and self._has_written(failed, self._find_fault(error, failed, inputs)):
             if failed is None or not failed.places:

@@ -9,6 +9,7 @@ Out: the same effects, by dictionaries. The twin has no evaluator hook, no nativ
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import struct
@@ -147,6 +148,10 @@ def is_skipped(code: types.CodeType) -> bool:
     return state is not None and state.skipped
 
 
+def hold_signals_in(code: types.CodeType) -> None:
+    """Nothing holds signals."""
+
+
 def mark_resume(code: types.CodeType) -> None:
     """Mark `code` as the code of a resume function."""
     _state_of(code).resume = True
@@ -177,6 +182,51 @@ class FakeDispatch:
             return self.otherwise(mode, operator, classes, args, kwargs)
         fake_mode = mode if self.owner is None else getattr(mode, self.owner)
         return self.meta if fake_mode.in_kernel_invocation else args[0]._fake_device
+
+
+def set_file_owners(owners: tuple[tuple[str, bool], ...]) -> None:
+    """The settrace hook defers signals itself, during a capture."""
+
+
+class Signals:
+    """Nothing holds them."""
+
+    seen = held = None
+
+
+SIGNALS = Signals()
+
+
+def look_for_signals() -> None:
+    """Nothing. The interpreter looks for signals behind each call."""
+
+
+def raise_later(exception: BaseException) -> bool:
+    """False: it has to be raised now."""
+    return False
+
+
+def raised_by_handler(exception: BaseException) -> bool:
+    """Whether the handler of a signal has raised it. The interpreter passes a handler the frame that it
+    interrupts: the one that calls it.
+    """
+    entry = exception.__traceback__
+    while entry is not None:
+        if _takes_its_caller(entry.tb_frame):
+            return True
+        entry = entry.tb_next
+    return False
+
+
+def _takes_its_caller(frame: types.FrameType) -> bool:
+    code, caller = frame.f_code, frame.f_back
+    count = code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)
+    held = dict(frame.f_locals) if caller is not None and count else {}
+    arguments = [held.get(name) for name in code.co_varnames[: count + code.co_kwonlyargcount]]
+    return any(
+        value is caller or (type(value) is tuple and any(item is caller for item in value))
+        for value in arguments
+    )
 
 
 def settle_young(mark: object) -> int:

@@ -73,10 +73,17 @@ class Region:
     def __enter__(self) -> Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state_of_block()
         block = running_loops.block_in(sys._getframe(1), inside)
-        before = switch.switch(inside)
-        _open.stack.append((self, before))
-        if block is not None and running_loops.follow(block):
-            _open.following = len(_open.stack)
+        depth = len(_open.stack)
+        try:
+            _open.stack.append((self, switch.current()))
+            switch.switch(inside)
+            if block is not None:
+                following, _open.following = _open.following, len(_open.stack)
+                if not running_loops.follow(block):
+                    _open.following = following
+        except BaseException:  # Ctrl-C: there will be no exit
+            _close_down_to(depth)
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -165,6 +172,19 @@ def _remember(wrapper: Any, fn: Any) -> Any:
 def original_function(fn: Any) -> Any:
     """The function that a compiled function runs; any other function itself."""
     return getattr(fn, "__dict__", {}).get("_capture_original", fn)
+
+
+_capture.hold_signals_in(Region.__exit__.__code__)  # what raises in it would leave the block open
+
+
+def _close_down_to(depth: int) -> None:
+    """Close the regions above this depth, as if they had not begun."""
+    if _open.following > depth:
+        _open.following = 0
+        running_loops.leave()
+    if len(_open.stack) > depth:
+        switch.switch(_open.stack[depth][1])
+        del _open.stack[depth:]
 
 
 def _close_all(exiting: Region) -> None:

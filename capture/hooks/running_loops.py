@@ -144,7 +144,7 @@ def _made(frame: FrameType, head: Head) -> Rest | None:
     names = [name for name in original.co_varnames if name in places and name not in cells]
     names = [name for name in names if _capture.local_item(frame, places[name]) is not _capture.NULL]
     depth = head.depth - head.steps
-    resumed = resume.resume_code(original, target, (VALUE,) * depth, tuple(names))
+    resumed = resume.resume_code(original, target, (VALUE,) * depth, tuple(names), target)
     function = FunctionType(resumed, frame.f_globals, original.co_name, None, tuple(cells.values()) or None)
     owner = resume.owner_name(original)
     first = () if owner is None else (places.get(resume.OWNER, places[owner]),)

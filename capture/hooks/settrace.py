@@ -26,6 +26,7 @@ import _capture
 from capture.hooks import function_finder
 from capture.hooks.dispatcher import Dispatcher, dispatcher_code, dispatcher_of, own_code
 from capture.policy import frame_filter
+from capture.process import signals
 
 if TYPE_CHECKING:
     from capture.policy.settings import FrameConverter
@@ -265,7 +266,8 @@ def _ask(frame: TracedFrame) -> Any:
     traced = sys.gettrace()
     sys.settrace(None)
     try:
-        return callback(frame)
+        with signals.deferred():
+            return callback(frame)
     finally:
         sys.settrace(traced)
 

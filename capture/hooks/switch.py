@@ -39,6 +39,7 @@ class HookState(NamedTuple):
 
 
 OFF = HookState(None, None, None)
+_capture.set_file_owners(frame_filter.FILE_OWNERS)
 #: the converter that the extension calls on this thread, and its key
 native_callback: Callable[[], tuple[Any, Any]] = getattr(_capture, "get_callback", lambda: (None, None))
 
@@ -62,6 +63,15 @@ def switch(state: HookState) -> HookState:
     if traced is not None or hook == "settrace":
         return _switch_traced(state, traced, traced_key)
     native, native_key = _set_native(converter, key)
+    return OFF if native is None else HookState("pep523", native, native_key)
+
+
+def current() -> HookState:
+    """The state of this thread."""
+    traced, traced_key = settrace.get_callback()
+    if traced is not None:
+        return HookState("settrace", traced, traced_key)
+    native, native_key = native_callback()
     return OFF if native is None else HookState("pep523", native, native_key)
 
 

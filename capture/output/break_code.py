@@ -26,6 +26,7 @@ from capture.bytecode import resume, stack_items
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import live_names
+from capture.bytecode.signal_places import seen_behind, sees_signals_before
 from capture.interpret.opcodes.exceptions import PreviousException
 from capture.interpret.translator import unbound_cell, unbound_local
 from capture.output.frame_code import DEAD_LOCALS, FrameCode, fill_cells, finish, replay_state
@@ -158,6 +159,12 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None)
     if region is not None:
         code.append(region)
     read = _local_read(tx)
+    waits = instruction.name in dialect.MAY_WAIT
+    if waits:
+        _see_signals(code)
+        if _looks_for_signals(tx):
+            code.call_object(_capture.look_for_signals, [])
+            code.pop()
     if read:
         code.load(*read)
     else:
@@ -168,18 +175,21 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None)
         if by_jump:
             code.append(jumped)
         kinds = dialect.stack_after([_kind(v) for v in tx.stack], instruction, by_jump)
-        _continue_at(tx, code, target, kinds, unknown if kinds else None)
+        _hold_signals(code, waits)
+        seen_at = _seen_at(tx, target)
+        _continue_at(tx, code, target, kinds, seen_at, unknown if kinds else None)
     if handler is not None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
-        _continue_at(tx, code, handler.target, kinds)
+        _hold_signals(code, waits)
+        _continue_at(tx, code, handler.target, kinds, None)
 
 
 def _go_on(tx: RootTranslator, code: PythonCode) -> None:
     for variable in tx.stack:
         _push(code, variable)
     code.append(DEAD_LOCALS)
-    _continue_at(tx, code, tx.index, [_kind(v) for v in tx.stack])
+    _continue_at(tx, code, tx.index, [_kind(v) for v in tx.stack], tx.index)
 
 
 def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
@@ -195,6 +205,7 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
     code.append(DEAD_LOCALS)
     bound = dict.fromkeys(names, False)
     keywords: tuple[str, ...] = ()
+    _see_signals(code)
     for instruction in tx.instructions[tx.index : end]:
         if dialect.names_keywords(instruction):
             keywords = tx.code.co_consts[instruction.arg or 0]
@@ -204,7 +215,34 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
             bound[instruction.value] = True
         if dialect.is_call(instruction):
             keywords = ()
-    _continue_at(tx, code, end, [], in_locals=bound)
+    _hold_signals(code)
+    _continue_at(tx, code, end, [], end - 1, in_locals=bound)
+
+
+def _looks_for_signals(tx: RootTranslator) -> bool:
+    point = resume.point_of(tx.code)
+    return sees_signals_before(point.original, tx.index - point.prologue)
+
+
+def _seen_at(tx: RootTranslator, target: int) -> int | None:
+    point = resume.point_of(tx.code)
+    found = seen_behind(point.original, tx.index - point.prologue, target - point.prologue)
+    return None if found is None else found + point.prologue
+
+
+def _see_signals(code: PythonCode) -> None:
+    """An instruction of the program comes that may wait for something. Its handlers are around it."""
+    code.load_constant(_capture.SIGNALS)
+    code.load_attribute("seen")
+    code.pop()
+
+
+def _hold_signals(code: PythonCode, were_seen: bool = True) -> None:
+    """What comes now is no part of the program, and no handler of it is around that."""
+    if were_seen:
+        code.load_constant(_capture.SIGNALS)
+        code.load_attribute("held")
+        code.pop()
 
 
 def _push(code: PythonCode, variable: Variable) -> None:
@@ -285,11 +323,13 @@ def _continue_at(
     code: PythonCode,
     target: int,
     kinds: list[str],
+    seen_at: int | None,
     unknown: frozenset[int] | None = None,
     in_locals: dict[str, bool] | None = None,
 ) -> None:
     """Move the stack into temporaries and return the Continuation.
 
+    `seen_at`: the instruction that raises what a signal raises there; None: it waits for the next place.
     `unknown`: the top of the stack is another value in each call. `in_locals`: the new code has these locals
     of the frame as its own, with whether it has just stored them; else it has variables for them.
     """
@@ -312,7 +352,8 @@ def _continue_at(
     if in_locals is not None:
         names = tuple(in_locals)
     code.load_callable(_capture.Continuation)
-    resumed = resume.resume_code(point.original, target, tuple(kinds), names)
+    last = None if seen_at is None else seen_at - point.prologue
+    resumed = resume.resume_code(point.original, target, tuple(kinds), names, last)
     stored = [name for name, is_stored in (in_locals or {}).items() if is_stored]
     resume.note_open_locals(resumed, _open_locals(tx, kinds, names, unknown, stored))
     _load_resume_function(tx, code, point.original, resumed)

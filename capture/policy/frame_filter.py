@@ -208,6 +208,13 @@ def _why_not_from_there(code: CodeType) -> str | None:
     return None
 
 
+#: What the names of files begin with, and whether their functions are the program's: else they are ours, or
+#: what we call, such as the constructors of named tuples ("<string>"). The first that fits counts.
+FILE_OWNERS = (
+    *((path, False) for path in (*OUR_PACKAGES, _TORCH, *GENERATED, "<string>")),
+    (_STDLIB + "site-packages" + os.sep, True),
+    (_STDLIB, False),
+)
 #: names of the code objects of comprehensions and generator expressions
 COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 #: builtins with which a function reads its own frame: the default evaluator must run such a frame

@@ -9,19 +9,20 @@ Out: calls of the program's handlers after the capture.
 A handler in Python may raise anywhere (Ctrl-C raises `KeyboardInterrupt`). In the middle of a capture, the
 exception would leave modes on the thread's stacks, and incomplete caches. After that no operation of the
 program would work, because a fake tensor mode is still active.
+
+The extension holds signals itself (native/frame/held_signals.c). For the settrace hook `deferred` does it.
 """
 
 from __future__ import annotations
 
 # The module `signal` makes an enum member of each number, which takes a millisecond.
 import _signal  # type: ignore[import-not-found]
-import signal
 import sys
 import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = sorted(map(int, signal.valid_signals()))
+SIGNALS = sorted(_signal.valid_signals())
 
 
 class deferred:

@@ -55,7 +55,9 @@ class CodeWriter:
     def __init__(self, original: types.CodeType, graph: Any, failure: Any, table: ObjectTable) -> None:
         self.original = original
         self.table = table
-        self._words = {id(graph): ["graph"], id(failure): ["failure"]} if graph is not None else {}
+        self._words = {id(_capture.SIGNALS): ["signals"]}
+        if graph is not None:
+            self._words |= {id(graph): ["graph"], id(failure): ["failure"]}
 
     def data(self, code: types.CodeType) -> dict[str, Plain]:
         fields = {name: getattr(code, name) for name in FIELDS if name not in OWN_FIELDS}
@@ -88,7 +90,7 @@ class CodeWriter:
             point, made = resume.point_of(code), resume.made_of(code)
             if point.original is not resume.point_of(self.original).original:
                 raise NotPlain("a resume function of another function")
-            return ["resume", made.target, list(made.stack), list(made.names)]
+            return ["resume", made.target, list(made.stack), list(made.names), made.seen_at]
         if code is eager_twin(self.original):
             return ["twin"]
         for path, inner in inner_codes(self.original):
@@ -118,9 +120,9 @@ class CodeReader:
             raise Changed(f"no constant: {word}")
         return _READ[word](self, *rest)
 
-    def _resume(self, target: int, stack: list[str], names: list[str]) -> types.CodeType:
+    def _resume(self, target: int, stack: list[str], names: list[str], seen_at: int | None) -> types.CodeType:
         original = resume.point_of(self.original).original
-        code = resume.resume_code(original, target, tuple(stack), tuple(names))
+        code = resume.resume_code(original, target, tuple(stack), tuple(names), seen_at)
         _capture.mark_resume(code)
         _rests[code] = True
         return code
@@ -159,6 +161,7 @@ class CodeReader:
 _READ: dict[str, Any] = {
     "graph": lambda reader: reader.graph,
     "failure": lambda reader: reader.failure,
+    "signals": lambda reader: _capture.SIGNALS,
     "resume": CodeReader._resume,
     "twin": CodeReader._twin,
     "inner": CodeReader._inner,

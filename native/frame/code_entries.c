@@ -2,9 +2,8 @@
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
- * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_reader, mark_resume,
- * leaves_loops, is_resume,
- * all_codes.
+ * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_reader, hold_signals_in,
+ * mark_resume, leaves_loops, is_resume, all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
@@ -494,6 +493,11 @@ static PyObject *mark_reader(PyObject *module, PyObject *object)
     return set_mark(object, "mark_reader", CODE_READS);
 }
 
+static PyObject *hold_signals_in(PyObject *module, PyObject *object)
+{
+    return set_mark(object, "hold_signals_in", CODE_HOLDS_SIGNALS);
+}
+
 static PyObject *is_resume(PyObject *module, PyObject *object)
 {
     return has_mark(object, "is_resume", CODE_RESUME);
@@ -563,6 +567,9 @@ static PyMethodDef functions[] = {
     {"is_skipped", is_skipped, METH_O, "is_skipped(code) -> bool."},
     {"mark_reader", mark_reader, METH_O,
      "mark_reader(code): its frames may read the variables of their callers."},
+    {"hold_signals_in", hold_signals_in, METH_O,
+     "hold_signals_in(code): handlers of signals wait for the end of its frames, while the thread has a "
+     "callback."},
     {"leaves_loops", leaves_loops, METH_O,
      "leaves_loops(code): frames of earlier processes have left loops of it, and its frames may, too."},
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},

@@ -24,6 +24,7 @@
 #include "frame/continuation.h"
 #include "frame/entry.h"
 #include "frame/frame.h"
+#include "frame/held_signals.h"
 #include "frame/look_ups.h"
 #include "frame/patience.h"
 #include "frame/pyversion.h"
@@ -75,16 +76,18 @@ static PyObject *call_as_function(PyCodeObject *code, InterpreterFrame *frame, P
 }
 
 /* `marks`: of the frame's own code. A resume function returns its Continuation to the loop that called it. */
-static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry,
+static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry,
                           PyObject *const *slots, unsigned marks)
 {
     PyCodeObject *code = entry->code;
     PyObject *value;
+    const enum Signals signals = signals_hold(hook);
     if (frame_swap_code(tstate, frame, code, slots, entry->nslots)) {
         value = eval_default(tstate, frame, 0);
     } else {
         value = call_as_function(code, frame, slots, entry->nslots);
     }
+    signals_restore(hook, signals);
     if ((marks & CODE_RESUME) || !is_continuation(value)) {
         return value;
     }
@@ -105,11 +108,11 @@ static PyObject *tuple_of(PyObject *const *items, Py_ssize_t count)
 }
 
 /* The graph raised. Its exception goes away, because the default evaluator will raise eager's own at the
- * user's line, or a Continuation does. An exception that is no Exception (KeyboardInterrupt) does not come
- * from the graph and stays. 0 to continue with the default evaluator, -1 with an exception. */
+ * user's line, or a Continuation does, or the frame at its begin. 0 to continue with the default evaluator,
+ * -1 with an exception. */
 static int after_graph_failure(Entry *entry, ThreadHook *hook, PyObject *const *slots)
 {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+    if (entry->on_failure == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
         return -1;
     }
     graph_failures++;
@@ -143,7 +146,9 @@ static PyObject *run_graph(PyThreadState *tstate, InterpreterFrame *frame, Threa
 {
     int failed;
     Py_INCREF(entry);
+    const enum Signals signals = signals_hold(hook);
     PyObject *value = entry_run_graph(entry, slots, &failed);
+    signals_restore(hook, signals);
     const int give_up = value == NULL && (!failed || after_graph_failure(entry, hook, slots) < 0);
     Py_DECREF(entry);
     return value != NULL || give_up ? value : eval_default(tstate, frame, 0);
@@ -157,7 +162,7 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
         return run_graph(tstate, frame, hook, entry, slots);
     }
     if (entry->code != NULL) {
-        return run_code(tstate, frame, entry, slots, marks);
+        return run_code(tstate, frame, hook, entry, slots, marks);
     }
     return entry->unhooked ? eval_unhooked(tstate, frame, hook) : eval_default(tstate, frame, 0);
 }
@@ -432,6 +437,9 @@ static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, Inte
 PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     ThreadHook *hook = thread_hook;
+    if (hook != NULL && hook->signals == SIGNALS_HELD && !hook->suspended && is_frame_of_the_program(frame)) {
+        return eval_with_signals(tstate, frame, hook, throwflag);
+    }
     if (hook != NULL && hook->follows == FOLLOWS && !hook->suspended) {
         return eval_below_followed(tstate, frame, hook, throwflag);
     }
@@ -449,6 +457,9 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
         return eval_default(tstate, frame, throwflag);
     }
     CodeState *state = code_state(frame_code(frame));
+    if (state != NULL && (state->marks & CODE_HOLDS_SIGNALS) && hook->signals != SIGNALS_HELD) {
+        return eval_without_signals(tstate, frame, hook, throwflag);
+    }
     hook->readers += state != NULL && (state->marks & CODE_READS);
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
         hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */

@@ -131,6 +131,20 @@ static inline void traced_frame_push(PyObject *frame_object, PyObject *item)
     frame->localsplus[frame->stacktop++] = item;
 }
 
+/* The number of parameters of a frame's function, `*args` included. */
+static inline Py_ssize_t frame_parameters(PyFrameObject *frame_object)
+{
+    const PyCodeObject *code = frame_object->f_frame->f_code;
+    return code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0);
+}
+
+/* Borrowed: what such a parameter holds at the end of the frame, or now; NULL: nothing. */
+static inline PyObject *frame_parameter(PyFrameObject *frame_object, Py_ssize_t place)
+{
+    PyObject *item = frame_object->f_frame->localsplus[place];
+    return item != NULL && PyCell_Check(item) ? PyCell_GET(item) : item;
+}
+
 /* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
 static inline FrameState frame_state(const InterpreterFrame *frame)
 {

@@ -22,11 +22,15 @@ struct TurnRun;
 /* LATER: again when the frame that runs below it has ended. TO_RAISE: until it returns. */
 enum Follows { FOLLOWS_NOTHING, FOLLOWS, FOLLOWS_LATER, FOLLOWS_TO_RAISE };
 
+/* Who sees signals: an entry's code lets the program's instructions see them (held_signals.c). */
+enum Signals { SIGNALS_ARE_THE_PROGRAMS, SIGNALS_SEEN_BY_AN_ENTRY, SIGNALS_HELD };
+
 typedef struct {
     PyObject_HEAD
     PyObject *callback; /* NULL: nobody sees the frames of this thread */
     PyObject *key;
-    int suspended;      /* > 0 while the callback runs */
+    int suspended; /* > 0 while the callback runs */
+    enum Signals signals;
     Handover *handover; /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
     unsigned long long units;      /* code units of all frames, and of what entries have inlined */
@@ -59,17 +63,31 @@ extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-e
 /* The program's recursion limit must not stop a callback deep in a recursion. */
 enum { CALLBACK_RECURSION_ROOM = 2000 };
 
-/* Around each call of a callback: the thread has no hook until it returns, and the callback has room. */
+/* Whether they wait. While the hook is off for the thread, nobody can tell whose frames run. */
+static inline int holds_signals(const ThreadHook *hook)
+{
+    return hook->suspended > 0 || (hook->signals == SIGNALS_HELD && hook->callback != NULL);
+}
+
+/* held_signals.c: they may wait now, or no longer. `before`: whether they did. */
+void signals_changed(const ThreadHook *hook, int before);
+
+/* Around each call of a callback: the thread has no hook until it returns, signals wait, and the callback has
+ * room. */
 static inline void begin_callback(ThreadHook *hook)
 {
+    const int held = holds_signals(hook);
     hook->suspended++;
+    signals_changed(hook, held);
     thread_add_recursion_room(PyThreadState_Get(), CALLBACK_RECURSION_ROOM);
 }
 
 static inline void end_callback(ThreadHook *hook)
 {
     thread_add_recursion_room(PyThreadState_Get(), -CALLBACK_RECURSION_ROOM);
+    const int held = holds_signals(hook);
     hook->suspended--;
+    signals_changed(hook, held);
 }
 
 /* Drops the references of the hook's handover, if it waits for this frame. */

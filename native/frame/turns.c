@@ -18,6 +18,7 @@
 #include "frame/turns.h"
 
 #include "frame/autograd_nodes.h"
+#include "frame/held_signals.h"
 #include "frame/patience.h"
 #include "frame/worked_time.h"
 #include "guards/raw_lookup.h"
@@ -338,6 +339,9 @@ static int turns_bool(Turns *self)
     }
     const int leaves = hot > 0 ? !run->stays : hot;
     Py_DECREF(run);
+    if (leaves > 0) {
+        signals_hold(hook); /* until the frame has ended: no handler of the program is around its end */
+    }
     return leaves;
 }
 
@@ -408,7 +412,9 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
     } else {
         Py_DECREF(run);
     }
+    const enum Signals signals = hook->signals;
     PyObject *value = eval_default(tstate, frame, 0);
+    signals_restore(hook, signals);
     turns_show(hook, NULL);
     return value;
 }

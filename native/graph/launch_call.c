@@ -7,6 +7,8 @@
  */
 #include "graph/compiled_graph.h"
 
+#include "capture_native.h"
+
 #include "tensors/tensor_access.h"
 
 /* Operands: callable (object), keyword names (object or -1), positional arguments, depth of the argument
@@ -121,7 +123,7 @@ int run_call(Run *run, const int64_t *operand)
         if (result != NULL) {
             status = store_results(run, call, result);
             Py_DECREF(result);
-        } else if (PyErr_ExceptionMatches(PyExc_Exception)) {
+        } else if (PyErr_ExceptionMatches(PyExc_Exception) && !handler_has_raised()) {
             run->failed_check = -1;
         }
     }

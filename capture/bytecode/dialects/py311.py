@@ -119,6 +119,12 @@ COUNTED = frozenset(
     )
 )
 
+#: instructions that may wait for something outside of Python: a lock, a queue, another process
+MAY_WAIT = frozenset(("CALL", "CALL_FUNCTION_EX", "FOR_ITER", "BEFORE_WITH", "WITH_EXCEPT_START"))
+
+#: behind these the interpreter looks for signals
+LOOKS_FOR_SIGNALS = frozenset(("CALL", "CALL_FUNCTION_EX"))
+
 #: operators by the name of the instruction
 UNARY_SYMBOLS = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~"}
 #: operators by the operand of BINARY_OP: "+", "+=", ...
@@ -270,9 +276,17 @@ class Assembler(Emission):
 
     def begin(self, free_variables: int = 0) -> None:
         """The first instructions of a function."""
+        self.take_cells(free_variables)
+        self.has_begun()
+
+    def take_cells(self, free_variables: int) -> None:
+        """The closure becomes that of the frame."""
         if free_variables:
             self.add("COPY_FREE_VARS", free_variables)
-        self.add("RESUME", 0)
+
+    def has_begun(self, sees_signals: bool = True) -> None:
+        """From here on tracebacks show the frame. If a signal waits, its handler may run here."""
+        self.add("RESUME", 0 if sees_signals else 2)
 
     def return_value(self) -> None:
         self.add("RETURN_VALUE")

@@ -64,10 +64,13 @@ def with_prefix(
     items: Sequence[NamedInstruction],
     arguments: Sequence[str],
     target: int,
+    seen_at: int | None,
     stack: int,
     flags: int,
 ) -> tuple[CodeType, CodeType] | None:
-    """Behind the items stands a jump to instruction `target`. `stack`: the size of the stack."""
+    """Behind the items stands a jump to instruction `target`. The last item has the line of instruction
+    `seen_at`, and the handlers around that. `stack`: the size of the stack.
+    """
     cells = (*original.co_freevars, *original.co_cellvars)
     known = {*arguments, *cells}
     names = (*arguments, *(name for name in original.co_varnames if name not in known))
@@ -78,7 +81,10 @@ def with_prefix(
     writer = _Writer(original, names)
     for item in items:
         writer.add(*item)
+    last = len(writer.text) // UNIT - 1
     writer.add_word(_JUMP, layout.begins[target] // UNIT)
+    offset = None if seen_at is None else layout.begins[seen_at]
+    lines = writer.lines(last, _lines_to(original, offset))
     code = original.replace(
         co_code=bytes(writer.text) + body,
         co_argcount=len(arguments),
@@ -92,11 +98,19 @@ def with_prefix(
         co_names=tuple(writer.names),
         co_stacksize=stack,
         co_flags=flags,
-        co_linetable=writer.lines() + original.co_linetable,
-        co_exceptiontable=_moved_table(original, len(writer.text) // UNIT),
+        co_linetable=lines + original.co_linetable,
+        co_exceptiontable=_moved_table(original, len(writer.text) // UNIT, last, offset),
     )
-    head = code.replace(co_code=bytes(writer.text), co_linetable=writer.lines(), co_exceptiontable=b"")
+    head = code.replace(co_code=bytes(writer.text), co_linetable=lines, co_exceptiontable=b"")
     return code, head
+
+
+def _lines_to(code: CodeType, offset: int | None) -> int:
+    """How many lines an instruction stands behind the first one."""
+    if offset is None:
+        return 0
+    lines = (line for begin, end, line in code.co_lines() if begin <= offset < end)
+    return (next(lines, None) or code.co_firstlineno) - code.co_firstlineno
 
 
 def _with_places(original: CodeType, layout: _Layout, names: Sequence[str]) -> bytes | None:
@@ -143,20 +157,40 @@ class _Writer:
         self.text += bytes((number, operand & 255))
         self.text += bytes(UNIT * _CACHES[number])
 
-    def lines(self) -> bytes:
-        """All have the first line of the function, and no columns."""
-        units = len(self.text) // UNIT
-        full, rest = divmod(units, 8)
-        lengths = [8] * full + ([rest] if rest else [])
-        return b"".join(bytes((0x80 | _WITHOUT_COLUMN << 3 | length - 1, 0)) for length in lengths)
+    def lines(self, place: int, further: int) -> bytes:
+        """All have the first line of the function, but for the unit at `place`: so many lines further. There
+        are no columns.
+        """
+        behind = len(self.text) // UNIT - place - 1
+        return b"".join((_lines(place), _line(1, further), _line(1, -further), _lines(behind - 1)))
 
 
-def _moved_table(original: CodeType, units: int) -> bytes:
-    """The exception table for instructions that begin `units` later."""
+def _lines(units: int) -> bytes:
+    full, rest = divmod(units, 8)
+    return b"".join(_line(length, 0) for length in [8] * full + ([rest] if rest else []))
+
+
+def _line(units: int, further: int) -> bytes:
+    """An entry of the line table: up to 8 units, on a line that is so many lines further."""
+    number = -further << 1 | 1 if further < 0 else further << 1
+    text = bytearray((0x80 | _WITHOUT_COLUMN << 3 | units - 1,))
+    while number > 63:  # six bits a byte, the lowest first
+        text.append(0x40 | number & 63)
+        number >>= 6
+    return bytes((*text, number))
+
+
+def _moved_table(original: CodeType, units: int, place: int, like: int | None) -> bytes:
+    """The exception table for instructions that begin `units` later. The unit at `place` has the handler of
+    the one at the offset `like`.
+    """
     table = bytearray()
-    for entry in dis._parse_exception_table(original):  # type: ignore[attr-defined]
-        begin, target = entry.start // UNIT + units, entry.target // UNIT + units
-        numbers = (begin, (entry.end - entry.start) // UNIT, target, entry.depth << 1 | entry.lasti)
+    entries = dis._parse_exception_table(original)  # type: ignore[attr-defined]
+    around = (entry for entry in entries if like is not None and entry.start <= like < entry.end)
+    moved = [(place, 1, entry) for entry in around]
+    moved += [(entry.start // UNIT + units, (entry.end - entry.start) // UNIT, entry) for entry in entries]
+    for begin, length, entry in moved:
+        numbers = (begin, length, entry.target // UNIT + units, entry.depth << 1 | entry.lasti)
         for index, number in enumerate(numbers):
             digits = list(_digits(number))
             digits[0] |= 0x80 if index == 0 else 0

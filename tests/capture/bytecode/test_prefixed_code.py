@@ -11,7 +11,7 @@ import pytest
 
 from capture.bytecode import resume
 from capture.bytecode.dialects import dialect
-from capture.bytecode.instructions import Decoded, _decode, decode
+from capture.bytecode.instructions import Decoded, Handler, _decode, decode
 from capture.bytecode.liveness import live_names
 
 
@@ -66,7 +66,7 @@ FUNCTIONS = {
 def by_library(monkeypatch: Any, code: CodeType, target: int, names: tuple[str, ...]) -> CodeType:
     with monkeypatch.context() as patch:
         patch.setattr(dialect, "with_prefix", lambda *args: None)
-        return resume.resume_code.__wrapped__(code, target, (), names)
+        return resume.resume_code.__wrapped__(code, target, (), names, target)
 
 
 def places(code: CodeType) -> list[Any]:
@@ -88,7 +88,7 @@ def test_the_code_is_that_of_the_library(name: str, monkeypatch: Any) -> None:
     made = 0
     for target in range(2, count, 1 + count // 40):
         names = tuple(n for n in code.co_varnames if n in live_names(code, target) - {*code.co_cellvars})
-        found = resume.resume_code.__wrapped__(code, target, (), names)
+        found = resume.resume_code.__wrapped__(code, target, (), names, target)
         made += len(found.co_code) - len(code.co_code) < 40
         wanted = by_library(monkeypatch, code, target, names)
         lines = [line for line in places(found) if isinstance(line[1], str)]
@@ -114,6 +114,30 @@ def assert_decoded(found: Decoded, wanted: Decoded) -> None:
         )
         assert mine.target == read.target and mine.line == read.line
     assert list(found.handlers) == list(wanted.handlers)
+
+
+def test_what_a_signal_raises_has_the_handlers_and_the_line_of_the_last_instruction() -> None:
+    """Where that is unknown, no signal is seen."""
+    code = with_blocks.__code__
+    steps = decode(code)
+    checked = 0
+    for seen_at, handler in enumerate(steps.handlers):
+        if handler is None or handler.depth > 2:
+            continue
+        resumed = resume.resume_code(code, 6, ("value", "value"), ("x",), seen_at)
+        made = decode(resumed)
+        begin = resume.point_of(resumed).prologue - 2
+        assert (made.instructions[begin].name, made.instructions[begin].arg) == ("RESUME", 0)
+        line = steps.instructions[seen_at].positions[0] or code.co_firstlineno
+        assert made.instructions[begin].line == line
+        assert made.handlers[begin] == Handler(handler.target + begin + 2, handler.depth, handler.lasti)
+        assert made.handlers[begin + 1] is None
+        checked += 1
+    assert checked > 10
+    for seen_at in (None, next(i for i, h in enumerate(steps.handlers) if h is not None and h.depth > 2)):
+        resumed = resume.resume_code(code, 6, ("value", "value"), ("x",), seen_at)
+        begin = resume.point_of(resumed).prologue - 2
+        assert decode(resumed).instructions[begin].arg == 2 and decode(resumed).handlers[begin] is None
 
 
 JUMPING = dialect.JUMPS | {"LOAD_CONST"}
@@ -143,7 +167,7 @@ def test_code_that_continues_in_the_middle_gives_the_same() -> None:
                 continue
             target = offsets.index(offset)
             names = tuple(n for n in values if n in live_names(code, target))
-            resumed = FunctionType(resume.resume_code(code, target, (), names), function.__globals__)
+            resumed = FunctionType(resume.resume_code(code, target, (), names, target), function.__globals__)
             assert resumed(*(values[n] for n in names)) == wanted
             checked += 1
         assert checked >= 2

@@ -14,6 +14,8 @@ import dis
 import types
 from typing import Any
 
+import _capture
+
 from capture.bytecode.emit import Box
 from capture.decompile import Decompiled
 from capture.decompile.conditions import ENDED
@@ -154,6 +156,8 @@ def outcome(run: Run, function: Any, arguments: list[Any]) -> tuple[list[str], s
 
 #: these are what they are in both runs
 _REAL = (types.CellType, globals, bool, iter, slice, format, str, repr, ascii, ENDED)
+#: no text shows them
+_REAL += (_capture.SIGNALS, _capture.look_for_signals)
 
 
 def both(code: types.CodeType, text: Decompiled, raises_at: int, decisions: int) -> Any:
