@@ -7,7 +7,6 @@ Out: its stack and statements after the instruction.
 from __future__ import annotations
 
 import types
-from typing import Any
 
 import _capture
 
@@ -120,18 +119,13 @@ def store_cell(reader: Reader, instruction: Instruction) -> None:
 # --- attributes and items -----------------------------------------------------------------------------------
 
 
-def _is(item: Item, value: Any) -> bool:
-    """Whether the item is this object of ours, which the text does not show."""
-    return bool(item.value) and item.value[0] is value
-
-
 @opcode("LOAD_ATTR")
 def load_attribute(reader: Reader, instruction: Instruction) -> None:
     owner = reader.pop()
     if owner.value and type(owner.value[0]) is Box:  # the name stands for what the box holds
         reader.push(Item(owner.text, NAME))
-    elif _is(owner, _capture.SIGNALS):
-        reader.push(NO_ITEM)
+    elif owner.value and owner.value[0] is _capture.SIGNALS:
+        reader.push(NO_ITEM)  # the text does not show it
     else:
         reader.push_made(f"{owner.operand}.{instruction.value}", owner)
 
@@ -354,8 +348,6 @@ def call(reader: Reader, instruction: Instruction) -> None:
     reader.keywords = ()
     if callee.value == (types.FunctionType,) and _is_plain_function(args):
         reader.push(_function(args))
-    elif _is(callee, _capture.look_for_signals):
-        reader.push(NO_ITEM)
     else:
         reader.push_made(f"{callee.operand}({', '.join(texts)})", callee, *args)
 

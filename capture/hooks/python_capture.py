@@ -191,14 +191,10 @@ def set_file_owners(owners: tuple[tuple[str, bool], ...]) -> None:
 class Signals:
     """Nothing holds them."""
 
-    seen = held = None
+    seen = handled = held = None
 
 
 SIGNALS = Signals()
-
-
-def look_for_signals() -> None:
-    """Nothing. The interpreter looks for signals behind each call."""
 
 
 def raise_later(exception: BaseException) -> bool:

@@ -161,10 +161,7 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None)
     read = _local_read(tx)
     waits = instruction.name in dialect.MAY_WAIT
     if waits:
-        _see_signals(code)
-        if _looks_for_signals(tx):
-            code.call_object(_capture.look_for_signals, [])
-            code.pop()
+        _read_signals(code, "handled" if _may_handle_signals(tx) else "seen")
     if read:
         code.load(*read)
     else:
@@ -205,7 +202,7 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
     code.append(DEAD_LOCALS)
     bound = dict.fromkeys(names, False)
     keywords: tuple[str, ...] = ()
-    _see_signals(code)
+    _read_signals(code, "seen")
     for instruction in tx.instructions[tx.index : end]:
         if dialect.names_keywords(instruction):
             keywords = tx.code.co_consts[instruction.arg or 0]
@@ -219,7 +216,7 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
     _continue_at(tx, code, end, [], end - 1, in_locals=bound)
 
 
-def _looks_for_signals(tx: RootTranslator) -> bool:
+def _may_handle_signals(tx: RootTranslator) -> bool:
     point = resume.point_of(tx.code)
     return sees_signals_before(point.original, tx.index - point.prologue)
 
@@ -230,19 +227,17 @@ def _seen_at(tx: RootTranslator, target: int) -> int | None:
     return None if found is None else found + point.prologue
 
 
-def _see_signals(code: PythonCode) -> None:
-    """An instruction of the program comes that may wait for something. Its handlers are around it."""
+def _read_signals(code: PythonCode, name: str) -> None:
+    """In front of an instruction of the program that may wait for something, and behind it."""
     code.load_constant(_capture.SIGNALS)
-    code.load_attribute("seen")
+    code.load_attribute(name)
     code.pop()
 
 
 def _hold_signals(code: PythonCode, were_seen: bool = True) -> None:
     """What comes now is no part of the program, and no handler of it is around that."""
     if were_seen:
-        code.load_constant(_capture.SIGNALS)
-        code.load_attribute("held")
-        code.pop()
+        _read_signals(code, "held")
 
 
 def _push(code: PythonCode, variable: Variable) -> None:

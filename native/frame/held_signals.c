@@ -21,50 +21,11 @@
 
 #include "frame/code_entries.h"
 
-#include <string.h>
+InterpreterSignals interpreter_signals;
 
-static unsigned long held_thread; /* it was the main thread; there is none as long as it holds its signals */
-
-static void hold(void)
+void look_for_signals(void)
 {
-    if (is_main_thread()) {
-        held_thread = set_main_thread(NO_THREAD);
-    }
-}
-
-static void release(void)
-{
-    if (!has_main_thread() && held_thread == PyThread_get_thread_ident()) {
-        set_main_thread(held_thread);
-        look_for_signals(); /* the interpreter may have forgotten that it has to */
-    }
-}
-
-void signals_changed(const ThreadHook *hook, int before)
-{
-    const int held = holds_signals(hook);
-    if (held != before) {
-        (held ? hold : release)();
-    }
-}
-
-static void set_signals(ThreadHook *hook, enum Signals now)
-{
-    const int held = holds_signals(hook);
-    hook->signals = now;
-    signals_changed(hook, held);
-}
-
-enum Signals signals_hold(ThreadHook *hook)
-{
-    const enum Signals before = hook->signals;
-    set_signals(hook, SIGNALS_HELD);
-    return before;
-}
-
-void signals_restore(ThreadHook *hook, enum Signals before)
-{
-    set_signals(hook, before);
+    interpreter_look_for_signals();
 }
 
 static PyObject *eval_in(enum Signals signals, PyThreadState *tstate, InterpreterFrame *frame,
@@ -172,37 +133,38 @@ int handler_has_raised(void)
 /* --- an instruction of the program, in an entry's code ------------------------------------------------- */
 
 /* The code reads an attribute: unlike a call, that does not look for signals. The program's next place for
- * that is its instruction. */
-static PyObject *exchange_in_entry(enum Signals from, enum Signals to)
+ * that is its instruction, or this one (`handled`). */
+static PyObject *name_seen, *name_handled, *name_held;
+
+static int any_signal_waits(void)
 {
-    if (thread_hook != NULL && thread_hook->signals == from) {
-        set_signals(thread_hook, to);
+    return *interpreter_signals.signals || *interpreter_signals.calls;
+}
+
+static PyObject *signals_getattro(PyObject *self, PyObject *name)
+{
+    ThreadHook *hook = thread_hook;
+    if (name != name_seen && name != name_handled && name != name_held) {
+        return PyObject_GenericGetAttr(self, name);
+    }
+    const enum Signals from = name == name_held ? SIGNALS_SEEN_BY_AN_ENTRY : SIGNALS_HELD;
+    if (hook != NULL && hook->signals == from) {
+        set_signals(hook, name == name_held ? SIGNALS_HELD : SIGNALS_SEEN_BY_AN_ENTRY);
+        if (name == name_handled && any_signal_waits() && Py_MakePendingCalls() < 0) {
+            return NULL;
+        }
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *get_seen(PyObject *self, void *closure)
-{
-    return exchange_in_entry(SIGNALS_HELD, SIGNALS_SEEN_BY_AN_ENTRY);
-}
-
-static PyObject *get_held(PyObject *self, void *closure)
-{
-    return exchange_in_entry(SIGNALS_SEEN_BY_AN_ENTRY, SIGNALS_HELD);
-}
-
-static PyGetSetDef signals_getset[] = {
-    {"seen", get_seen, NULL, "to be read in front of an instruction of the program", NULL},
-    {"held", get_held, NULL, "to be read behind it", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyTypeObject Signals_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Signals",
-    .tp_doc = "Whether handlers of signals may run while the code of an entry runs.",
+    .tp_doc =
+        "Whether handlers of signals may run while the code of an entry runs: `seen` is read in front of an "
+        "instruction of the program, and `held` behind it.",
     .tp_basicsize = sizeof(PyObject),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_getset = signals_getset,
+    .tp_getattro = signals_getattro,
 };
 
 /* --- functions of the module -------------------------------------------------------------------------- */
@@ -238,7 +200,7 @@ static PyObject *raise_later(PyObject *module, PyObject *exception)
                      Py_TYPE(exception)->tp_name);
         return NULL;
     }
-    const int is_in_time = !has_main_thread() && held_thread == PyThread_get_thread_ident();
+    const int is_in_time = thread_hook != NULL && thread_hook->holds_signals;
     if (is_in_time && Py_AddPendingCall(raise_it, Py_NewRef(exception)) == 0) {
         Py_RETURN_TRUE;
     }
@@ -256,19 +218,12 @@ static PyObject *module_raised_by_handler(PyObject *module, PyObject *exception)
                               Py_TYPE(exception)->tp_name);
 }
 
-static PyObject *look_for_signals_here(PyObject *module, PyObject *ignored)
-{
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef functions[] = {
     {"set_file_owners", set_file_owners, METH_O,
      "set_file_owners(((begin of a file's name, is_of_the_program), ...)): frames of files that are not the "
      "program's let signals wait where a graph, or the code of an entry, calls them. The first begin that "
      "fits "
      "counts."},
-    {"look_for_signals", look_for_signals_here, METH_NOARGS,
-     "look_for_signals(): nothing. But behind a call the interpreter looks for signals."},
     {"raised_by_handler", module_raised_by_handler, METH_O,
      "raised_by_handler(exception) -> bool: whether the handler of a signal has raised it."},
     {"raise_later", raise_later, METH_O,
@@ -279,6 +234,13 @@ static PyMethodDef functions[] = {
 
 int init_held_signals(PyObject *module)
 {
+    interpreter_signals = find_interpreter_signals();
+    name_seen = PyUnicode_InternFromString("seen");
+    name_handled = PyUnicode_InternFromString("handled");
+    name_held = PyUnicode_InternFromString("held");
+    if (name_seen == NULL || name_handled == NULL || name_held == NULL) {
+        return -1;
+    }
     PyObject *signals = PyType_Ready(&Signals_Type) < 0 ? NULL : PyObject_New(PyObject, &Signals_Type);
     if (signals == NULL || PyModule_AddObjectRef(module, "SIGNALS", signals) < 0) {
         Py_XDECREF(signals);

@@ -5,9 +5,24 @@
 
 #include "frame/thread_hook.h"
 
+static inline void set_signals(ThreadHook *hook, enum Signals now)
+{
+    hook->signals = now;
+    signals_changed(hook);
+}
+
 /* Behind this, no handler of a signal runs on this thread until the state that it returns is restored. */
-enum Signals signals_hold(ThreadHook *hook);
-void signals_restore(ThreadHook *hook, enum Signals before);
+static inline enum Signals signals_hold(ThreadHook *hook)
+{
+    const enum Signals before = hook->signals;
+    set_signals(hook, SIGNALS_HELD);
+    return before;
+}
+
+static inline void signals_restore(ThreadHook *hook, enum Signals before)
+{
+    set_signals(hook, before);
+}
 
 /* Runs a frame of the program that what holds the signals has called: they do not wait for its end. */
 PyObject *eval_with_signals(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, int throwflag);

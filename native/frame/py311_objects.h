@@ -17,35 +17,19 @@
 
 /* --- signals ----------------------------------------------------------------------------------------- */
 
-/* Handlers of signals, and pending calls, run on the thread with this identity only. */
-enum { NO_THREAD = 0 };
-
-static inline int has_main_thread(void)
-{
-    return _PyRuntime.main_thread != NO_THREAD;
-}
-
-static inline int is_main_thread(void)
-{
-    return _PyRuntime.main_thread == PyThread_get_thread_ident();
-}
-
-/* Returns which one it was. */
-static inline unsigned long set_main_thread(unsigned long thread)
-{
-    const unsigned long before = _PyRuntime.main_thread;
-    _PyRuntime.main_thread = thread;
-    return before;
-}
-
-/* The evaluator looks for signals and pending calls at the next place for that, if there are any. */
-static inline void look_for_signals(void)
+static inline InterpreterSignals find_interpreter_signals(void)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Main();
-    if (_Py_atomic_load_relaxed(&_PyRuntime.ceval.signals_pending)
-        || _Py_atomic_load_relaxed(&interpreter->ceval.pending.calls_to_do)) {
-        _PyEval_SignalReceived(interpreter);
-    }
+    return (InterpreterSignals){
+        .main_thread = &_PyRuntime.main_thread,
+        .signals = (const volatile int *)&_PyRuntime.ceval.signals_pending,
+        .calls = (const volatile int *)&interpreter->ceval.pending.calls_to_do,
+    };
+}
+
+static inline void interpreter_look_for_signals(void)
+{
+    _PyEval_SignalReceived(PyInterpreterState_Main());
 }
 
 /* --- keys -------------------------------------------------------------------------------------------- */

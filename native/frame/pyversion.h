@@ -12,6 +12,14 @@
 
 #include "capture_native.h"
 
+/* What the interpreter knows of signals. Handlers, and pending calls, run on its main thread only. */
+typedef struct {
+    volatile unsigned long *main_thread; /* NO_THREAD: there is none */
+    const volatile int *signals, *calls; /* whether there are some that wait */
+} InterpreterSignals;
+
+enum { NO_THREAD = 0 };
+
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
 #include "frame/py311.h"
 #else

@@ -148,6 +148,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->callback = hook->key = NULL;
     hook->suspended = 0;
     hook->signals = SIGNALS_ARE_THE_PROGRAMS;
+    hook->holds_signals = 0;
+    hook->thread = PyThread_get_thread_ident();
     hook->handover = NULL;
     hook->followed = hook->on_line = hook->offsets = hook->raised = hook->traced_for = NULL;
     hook->traced_by = NULL;
@@ -176,7 +178,6 @@ static ThreadHook *ensure_thread_hook(void)
 static void exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
 {
     PyObject *old_callback = hook->callback, *old_key = hook->key;
-    const int held = holds_signals(hook);
     if (hook->callback != *callback) {
         hook->blocking = BLOCKS_NOTHING; /* a cold frame under another callback keeps nobody back */
     }
@@ -184,7 +185,7 @@ static void exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
     hook->key = *key;
     hooked_threads += (hook->callback != NULL) - (old_callback != NULL);
     install_or_remove();
-    signals_changed(hook, held);
+    signals_changed(hook);
     *callback = old_callback;
     *key = old_key;
 }

@@ -31,7 +31,9 @@ typedef struct {
     PyObject *key;
     int suspended; /* > 0 while the callback runs */
     enum Signals signals;
-    Handover *handover; /* NULL, or waiting for the frame of its function */
+    int holds_signals;    /* now: the interpreter has no main thread */
+    unsigned long thread; /* its identity */
+    Handover *handover;   /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
     unsigned long long units;      /* code units of all frames, and of what entries have inlined */
     int cold_frames;               /* in progress */
@@ -63,31 +65,46 @@ extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-e
 /* The program's recursion limit must not stop a callback deep in a recursion. */
 enum { CALLBACK_RECURSION_ROOM = 2000 };
 
-/* Whether they wait. While the hook is off for the thread, nobody can tell whose frames run. */
-static inline int holds_signals(const ThreadHook *hook)
-{
-    return hook->suspended > 0 || (hook->signals == SIGNALS_HELD && hook->callback != NULL);
-}
+/* held_signals.c */
+extern InterpreterSignals interpreter_signals;
 
-/* held_signals.c: they may wait now, or no longer. `before`: whether they did. */
-void signals_changed(const ThreadHook *hook, int before);
+/* The evaluator looks for both at the next place for that. */
+void look_for_signals(void);
+
+/* Something has changed that says whether signals wait. While the hook is off for the thread they don't:
+ * nobody can tell whose frames run. */
+static inline void signals_changed(ThreadHook *hook)
+{
+    const int wait = hook->suspended > 0 || (hook->signals == SIGNALS_HELD && hook->callback != NULL);
+    volatile unsigned long *main_thread = interpreter_signals.main_thread;
+    if (wait && *main_thread == hook->thread) {
+        *main_thread = NO_THREAD;
+        hook->holds_signals = 1;
+    } else if (!wait && hook->holds_signals) {
+        hook->holds_signals = 0;
+        if (*main_thread == NO_THREAD) { /* else the process has forked */
+            *main_thread = hook->thread;
+        }
+        if (*interpreter_signals.signals || *interpreter_signals.calls) {
+            look_for_signals(); /* the interpreter may have forgotten that it has to */
+        }
+    }
+}
 
 /* Around each call of a callback: the thread has no hook until it returns, signals wait, and the callback has
  * room. */
 static inline void begin_callback(ThreadHook *hook)
 {
-    const int held = holds_signals(hook);
     hook->suspended++;
-    signals_changed(hook, held);
+    signals_changed(hook);
     thread_add_recursion_room(PyThreadState_Get(), CALLBACK_RECURSION_ROOM);
 }
 
 static inline void end_callback(ThreadHook *hook)
 {
     thread_add_recursion_room(PyThreadState_Get(), -CALLBACK_RECURSION_ROOM);
-    const int held = holds_signals(hook);
     hook->suspended--;
-    signals_changed(hook, held);
+    signals_changed(hook);
 }
 
 /* Drops the references of the hook's handover, if it waits for this frame. */
