@@ -9,6 +9,7 @@ Out: the same effects, by dictionaries. The twin has no evaluator hook, no nativ
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import inspect
 import itertools
 import os
@@ -203,23 +204,25 @@ def raise_later(exception: BaseException) -> bool:
 
 
 def raised_by_handler(exception: BaseException) -> bool:
-    """Whether the handler of a signal has raised it. The interpreter passes a handler the frame that it
-    interrupts: the one that calls it.
+    """Whether the handler of a signal has raised it. The interpreter passes it the number of the signal, and
+    the frame that it interrupts, which is the one that calls it.
     """
     entry = exception.__traceback__
     while entry is not None:
-        if _takes_its_caller(entry.tb_frame):
+        if _is_of_handler(entry.tb_frame):
             return True
         entry = entry.tb_next
     return False
 
 
-def _takes_its_caller(frame: types.FrameType) -> bool:
+def _is_of_handler(frame: types.FrameType) -> bool:
     code, caller = frame.f_code, frame.f_back
     count = code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)
     held = dict(frame.f_locals) if caller is not None and count else {}
     arguments = [held.get(name) for name in code.co_varnames[: count + code.co_kwonlyargcount]]
-    return any(
+    number = arguments[0] if arguments and isinstance(arguments[0], int) else -1
+    handler = _signal.getsignal(number) if number in _signal.valid_signals() else None
+    return getattr(handler, "__code__", None) is code or any(
         value is caller or (type(value) is tuple and any(item is caller for item in value))
         for value in arguments
     )

@@ -29,6 +29,7 @@ from capture.process import function_modes, other_tracers
 from guards.properties.tensor_methods import methods_are_replaced
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_LLVMLITE = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "llvmlite") + os.sep
 _STDLIB = os.path.dirname(os.__file__) + os.sep  # `sysconfig` takes 1 ms to say the same
 _OURS = str(Path(__file__).parents[2]) + os.sep
 OUR_PACKAGES = (
@@ -211,7 +212,7 @@ def _why_not_from_there(code: CodeType) -> str | None:
 #: What the names of files begin with, and whether their functions are the program's: else they are ours, or
 #: what we call, such as the constructors of named tuples ("<string>"). The first that fits counts.
 FILE_OWNERS = (
-    *((path, False) for path in (*OUR_PACKAGES, _TORCH, *GENERATED, "<string>")),
+    *((path, False) for path in (*OUR_PACKAGES, _TORCH, _LLVMLITE, *GENERATED, "<string>")),
     (_STDLIB + "site-packages" + os.sep, True),
     (_STDLIB, False),
 )

@@ -164,7 +164,9 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
     if (entry->code != NULL) {
         return run_code(tstate, frame, hook, entry, slots, marks);
     }
-    return entry->unhooked ? eval_unhooked(tstate, frame, hook) : eval_default(tstate, frame, 0);
+    /* while the hook is off, signals would not wait */
+    const int unhooked = entry->unhooked && hook->signals != SIGNALS_HELD;
+    return unhooked ? eval_unhooked(tstate, frame, hook) : eval_default(tstate, frame, 0);
 }
 
 /* --- no entry's guards hold: ask the callback -------------------------------------------------------- */

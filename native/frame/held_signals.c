@@ -93,9 +93,33 @@ static int is_or_has(PyObject *value, PyObject *wanted)
     return found;
 }
 
-/* The interpreter passes a handler the frame that it interrupts: the one that calls it. */
-static int takes_its_caller(PyFrameObject *frame)
+/* Whether the program has set a function of this code as the handler of the signal with that number. */
+static int handles_signal(PyCodeObject *code, PyObject *number)
 {
+    PyObject *module = PyImport_ImportModule("_signal");
+    PyObject *handler = module == NULL ? NULL : PyObject_CallMethod(module, "getsignal", "O", number);
+    PyObject *its_code = handler == NULL ? NULL : PyObject_GetAttrString(handler, "__code__");
+    const int found = its_code == (PyObject *)code;
+    Py_XDECREF(module);
+    Py_XDECREF(handler);
+    Py_XDECREF(its_code);
+    PyErr_Clear(); /* no number of a signal; a handler without code */
+    return found;
+}
+
+/* The interpreter passes a handler the number of the signal and the frame that it interrupts, which is the
+ * one that calls it. */
+static int is_of_handler(PyFrameObject *frame)
+{
+    if (frame_parameters(frame) > 0) {
+        PyObject *number = frame_parameter(frame, 0);
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        const int handles = number != NULL && PyLong_Check(number) && handles_signal(code, number);
+        Py_DECREF(code);
+        if (handles) {
+            return 1;
+        }
+    }
     PyFrameObject *caller = PyFrame_GetBack(frame);
     int found = 0;
     for (Py_ssize_t i = 0; caller != NULL && !found && i < frame_parameters(frame); i++) {
@@ -111,7 +135,7 @@ static int raised_by_handler(PyObject *exception)
     int found = 0;
     for (PyObject *entry = first; entry != NULL && !found;
          entry = (PyObject *)((PyTracebackObject *)entry)->tb_next) {
-        found = takes_its_caller(((PyTracebackObject *)entry)->tb_frame);
+        found = is_of_handler(((PyTracebackObject *)entry)->tb_frame);
     }
     Py_XDECREF(first);
     return found;

@@ -310,15 +310,9 @@ static int turn_pays(const Turns *self, ThreadHook *hook, TurnRun *run)
     return run->turn_ns == 0 ? 0 : self->left ? 1 : is_hot(self, hook, run);
 }
 
-static int turns_bool(Turns *self)
+/* 1: the frame leaves its loop here. -1: an exception. */
+static int leaves(Turns *self, const PyThreadState *tstate, ThreadHook *hook, TurnRun *run)
 {
-    ThreadHook *hook = thread_hook;
-    TurnRun *run = hook == NULL ? NULL : hook->turns;
-    PyThreadState *tstate = PyThreadState_Get();
-    if (run == NULL || hook->suspended || hook->callback == NULL || !is_patience(hook->callback)
-        || frame_code(thread_frame(tstate)) != run->twin || this_thread_is_followed()) {
-        return 0; /* a debugger sees the frame go on */
-    }
     count_turn(self, hook, run);
     hook->blocking = keeps_callees(self, run) ? BLOCKS_LOOPS_TOO : BLOCKS_NOTHING;
     if (self->always > 0) {
@@ -330,19 +324,31 @@ static int turns_bool(Turns *self)
         return 0;
     }
     run->turn_ns = 0; /* what has an entry is not compared anew */
-    Py_INCREF(run);   /* a forecast runs Python */
     const int hot = again == AGAIN_AT_ONCE ? 1 : turn_pays(self, hook, run);
     if (hot > 0) {
         InterpreterFrame *frame = thread_frame(tstate);
         const int gets_hot_as_a_whole = !self->left && !is_far(run) && runs_again_around(frame);
         run->stays = gets_hot_as_a_whole || !sees_tensors(frame);
     }
-    const int leaves = hot > 0 ? !run->stays : hot;
+    return hot > 0 ? !run->stays : hot;
+}
+
+static int turns_bool(Turns *self)
+{
+    ThreadHook *hook = thread_hook;
+    TurnRun *run = hook == NULL ? NULL : hook->turns;
+    PyThreadState *tstate = PyThreadState_Get();
+    if (run == NULL || hook->suspended || hook->callback == NULL || !is_patience(hook->callback)
+        || frame_code(thread_frame(tstate)) != run->twin || this_thread_is_followed()) {
+        return 0; /* a debugger sees the frame go on */
+    }
+    Py_INCREF(run); /* a forecast runs Python */
+    const int found = leaves(self, tstate, hook, run);
     Py_DECREF(run);
-    if (leaves > 0) {
+    if (found > 0) {
         signals_hold(hook); /* until the frame has ended: no handler of the program is around its end */
     }
-    return leaves;
+    return found;
 }
 
 static void turns_dealloc(Turns *self)

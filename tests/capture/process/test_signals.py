@@ -44,6 +44,13 @@ def calls() -> Iterator[list[str]]:
     signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.fixture
+def restored() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGUSR1)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
 def signalling(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
     signal.raise_signal(signal.SIGUSR1)
     return module.forward
@@ -491,7 +498,7 @@ def test_other_threads_hold_nothing(calls: list[str]) -> None:
     assert not _capture.raise_later(Interrupted())
 
 
-def test_which_errors_are_those_of_a_handler() -> None:
+def test_which_errors_are_those_of_a_handler(restored: None) -> None:
     def handler(number: int, frame: Any) -> None:
         inner()
 
@@ -501,22 +508,34 @@ def test_which_errors_are_those_of_a_handler() -> None:
     def any_arguments(*args: Any) -> None:
         raise Interrupted
 
+    def forgets(number: int | None, frame: Any) -> None:
+        frame = None
+        raise Interrupted
+
+    def forgets_more(number: int | None, frame: Any) -> None:
+        number = frame = None
+        raise Interrupted
+
+    class Handlers:
+        def method(self, number: int, frame: Any) -> None:
+            raise Interrupted
+
     def no_handler(number: int, text: str) -> None:
         raise Interrupted
 
     def struck(function: Any) -> BaseException:
-        before = signal.signal(signal.SIGUSR1, function)
+        signal.signal(signal.SIGUSR1, function)
         try:
             signal.raise_signal(signal.SIGUSR1)
         except Interrupted as error:
             return error
-        finally:
-            signal.signal(signal.SIGUSR1, before)
         raise AssertionError
 
-    for function in (handler, any_arguments, functools.partial(any_arguments, 3)):
+    handlers = (handler, any_arguments, functools.partial(any_arguments, 3), forgets, Handlers().method)
+    for function in handlers:
         error = struck(function)
         assert _capture.raised_by_handler(error) and python_capture.raised_by_handler(error)
+    assert not _capture.raised_by_handler(struck(forgets_more))  # nobody can tell
     with pytest.raises(Interrupted) as raised:
         no_handler(1, "")
     assert not _capture.raised_by_handler(raised.value)
