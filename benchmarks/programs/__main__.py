@@ -1,7 +1,7 @@
 """Runs the programs, each in processes of its own: eager, captured with an empty store, and once more.
 
-In:  names of programs (all without), `--steps N`, `--seconds S`: eager's run takes that long
-     at least, so short steps turn often enough for a capture to pay.
+In:  names of programs (all without), `--steps N`, `--seconds S`: eager's run takes about that
+     long, so short steps turn often enough for a capture to pay.
 Out: the table, and medians and worst quarters over all programs.
 
 Times are processor seconds of one thread. An eager and a captured run take turns, step by step, on the same
@@ -15,7 +15,7 @@ eager run; it includes everything before the first step, but for the modules tha
 optimizer. Break-even is the step at which the two runs have spent the same. The first step includes the
 setup of the program, as the eager one does that is taken off.
 
-Where results differ, another eager run shows whether that means anything: in each step it goes one rounding
+Where results differ, other eager runs show whether that means anything: in each step they go one rounding
 apart. Where two eager runs have parted, the results of a captured one are not compared.
 """
 
@@ -45,7 +45,9 @@ SLOWER = 0.05  # a settled step is slower than eager's from here on, or from twi
 TOLERANCE = 2e-2  # of losses after many steps of float32 training; single results are tested elsewhere
 DRIFT = TOLERANCE / 20  # two eager runs that differ by more have parted
 LATER = 1.5  # errors grow by a factor in each step: those of a whole gradient part earlier than a rounding
+NUDGED = 4  # eager runs that go apart, at most: a chaotic program jumps in some of them
 PROBE = 40  # steps that tell how long one is: whole epochs, of 20 steps at most
+ROUND = (1, 1.5)  # times a power of two: so many steps of the least. A noisy probe gives the same number
 
 
 def middle_mean(numbers: Sequence[float]) -> float:
@@ -136,14 +138,15 @@ class Result:
         return by_step[-1] - by_step[min(4, len(by_step) - 1)]
 
 
-def differs(captured: Run, eager: Run, nudged: Callable[[], Run]) -> str:
-    """The first result that differs, unless the two eager runs have parted by then or soon; empty: none."""
+def differs(captured: Run, eager: Run, nudged: Callable[[int], Run]) -> str:
+    """The first result that differs, unless two eager runs have parted by then or soon; empty: none."""
     place = parting(captured, eager, TOLERANCE)
     if place is None:
         return ""
-    parted = parting(nudged(), eager, DRIFT)
-    if parted is not None and parted <= LATER * place:
-        return ""
+    for seed in range(NUDGED):
+        parted = parting(nudged(seed), eager, DRIFT)
+        if parted is not None and parted <= LATER * place:
+            return ""
     return f"result {place}: {captured.results[place]:.6g}, eager {eager.results[place]:.6g}"
 
 
@@ -167,17 +170,23 @@ def run(name: str, modes: Sequence[str], steps: int, store: str) -> list[Run]:
 
 
 def lasting(name: str, steps: int, seconds: float) -> int:
-    """Steps of a run that takes eager that long, and `steps` at least."""
+    """Steps of a run that takes eager about that long, and `steps` at least: of the numbers that ROUND allows
+    the next one, up or down.
+    """
     if not seconds:
         return steps
     probe = run(name, ["eager"], PROBE, "")[0]
-    return max(steps, math.ceil(seconds / probe.settled))
+    times = seconds / probe.settled / steps
+    if times <= 1:
+        return steps
+    allowed = (factor * 2**power for power in range(64) for factor in ROUND)
+    return math.ceil(steps * min(allowed, key=lambda one: abs(math.log(one / times))))
 
 
 def measure(name: str, steps: int) -> tuple[Result, Result]:
     """With an empty store, and with the store that this has filled."""
     with tempfile.TemporaryDirectory() as store:
-        nudged = functools.cache(lambda: run(name, ["nudged"], steps, store)[0])
+        nudged = functools.cache(lambda seed: run(name, [f"nudged:{seed}"], steps, store)[0])
         pairs = [run(name, ["eager", "enable"], steps, store) for _ in range(2)]
         for eager, captured in pairs:
             captured.turns = eager.turns
@@ -262,7 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs whose name contains one of these; all without")
     parser.add_argument("--steps", type=int, help="steps of each program")
-    parser.add_argument("--seconds", type=float, default=0.0, help="seconds that eager's run takes at least")
+    parser.add_argument("--seconds", type=float, default=0.0, help="seconds that eager's run takes, about")
     options = parser.parse_args()
     for part in options.names:
         if not any(part in name for name in PROGRAMS):

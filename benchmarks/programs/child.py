@@ -1,8 +1,8 @@
 """One run of one program in this process.
 
-In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged or enable. A nudged
-     run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are the pipes
-     of `turns.py`.
+In:  `python -m benchmarks.programs.child NAME MODE STEPS [TURNS]`; MODE is eager, nudged:SEED or enable. A
+     nudged run is an eager one whose parameters are moved by a rounding ahead of each update. TURNS are the
+     pipes of `turns.py`.
 Out: a line of JSON: the processor time at the start and behind each step, the turns in each step, the losses,
      a sum of what was trained, capture's counters.
 """
@@ -45,16 +45,16 @@ class Ticks:
         self.turns.next()
 
 
-def nudge_each_update() -> None:
+def nudge_each_update(seed: int) -> None:
     """Moves what an optimizer updates, as another order of additions does."""
+    generator = torch.Generator().manual_seed(seed)
 
     def nudge(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        state = torch.get_rng_state()
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
-                    parameter.mul_(1 + NUDGE * torch.randn_like(parameter))
-        torch.set_rng_state(state)
+                    moved = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+                    parameter.mul_(1 + NUDGE * moved)
 
     register_optimizer_step_pre_hook(nudge)
 
@@ -74,9 +74,10 @@ def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
     chosen = PROGRAMS[name]
     if chosen.optimizers:  # torch loads it with the first one: 1 s of each run, in which the rest is lost
         importlib.import_module("torch._dynamo")
-    if mode in ("eager", "nudged"):
-        if mode == "nudged":
-            nudge_each_update()
+    nudged, _, seed = mode.partition(":")
+    if nudged in ("eager", "nudged"):
+        if seed:
+            nudge_each_update(int(seed))
         ticks = Ticks(Turns(pipes))
         trained = chosen.run(ticks, int(steps))
     else:

@@ -244,10 +244,8 @@ static PyObject *module_raised_by_handler(PyObject *module, PyObject *exception)
 
 static PyMethodDef functions[] = {
     {"set_file_owners", set_file_owners, METH_O,
-     "set_file_owners(((begin of a file's name, is_of_the_program), ...)): frames of files that are not the "
-     "program's let signals wait where a graph, or the code of an entry, calls them. The first begin that "
-     "fits "
-     "counts."},
+     "set_file_owners(((begin of a file's name, is_of_the_program), ...)): where a graph or an entry's code "
+     "calls frames of files that are not the program's, signals wait. The first begin that fits counts."},
     {"raised_by_handler", module_raised_by_handler, METH_O,
      "raised_by_handler(exception) -> bool: whether the handler of a signal has raised it."},
     {"raise_later", raise_later, METH_O,
