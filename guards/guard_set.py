@@ -54,6 +54,10 @@ class GuardSet:
     def __len__(self) -> int:
         return len(self.ordered())
 
+    def count(self) -> int:
+        """The number of guards, with those that others imply."""
+        return len(self._guards)
+
     def __contains__(self, guard: Guard) -> bool:
         return guard in self._guards
 

@@ -41,6 +41,9 @@ class ExistingObjects:
     def with_variables(self) -> Iterable[tuple[Any, Variable]]:
         return self._objects.values()
 
+    def count(self) -> int:
+        return len(self._objects)
+
     def known(self, value: Any) -> Variable | None:
         held = self._objects.get(id(value))
         return held[1] if held is not None else None

@@ -234,6 +234,22 @@ class OutputGraph:
         self.guarding.changed_objects(self.objects.with_variables(), self.side_effects.changed_sources())
         return self.guards
 
+    def progress(self) -> tuple[int, ...]:
+        """Numbers that differ when an instruction has done more than move values on the stack."""
+        env = self.symbols.env
+        return (
+            len(self.graph.nodes),
+            self.guards.count(),
+            self.side_effects.change_count(),
+            self.budget.instructions,
+            self.objects.count(),
+            len(self.inputs.all),
+            len(self.modes.changes),
+            len(self.generators),
+            len(self.new_classes),
+            0 if env is None else len(env.guards),
+        )
+
     def operation_count(self) -> int:
         """The number of calls. It is 0 if all calls only change modes: then no graph is needed."""
         calls = [n for n in self.graph.nodes if n.op.startswith("call_")]

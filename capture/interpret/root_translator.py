@@ -10,12 +10,13 @@ from __future__ import annotations
 import collections
 import itertools
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import _capture
 import numpy as np
 import torch
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.resume import is_resume, left_heads, point_of
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.scope import Scope
@@ -25,6 +26,9 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import LazyVariable, ObservedException, Variable
 from capture.variables.core.makers import make
 from guards.sources import CellSource, FreeCellSource, LocalSource
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
 
 
 class RootTranslator(Translator):
@@ -42,6 +46,7 @@ class RootTranslator(Translator):
         self.turn_heads = left_heads(code) if output.budget.has_to_pay else frozenset()
         self.prologue = point_of(code).prologue
         self.ends_turn = False  # it stands at the end of a turn that is captured alone
+        self.stopped_by: GraphBreak | None = None  # it stands at the instruction that has raised this
         self.left_until: int | None = None  # behind a break, Python runs the frame up to this instruction
         self.entry_values = {id(value) for value in values.values()}
         #: whether the arguments or the closure hold anything of torch
@@ -63,20 +68,25 @@ class RootTranslator(Translator):
         )
 
     def run_to_break(self, break_at: int | None) -> Variable | None:
-        """Run until the frame returns, or until `break_at` instructions are done, or a turn of its loop.
+        """Run until the frame returns, or until `break_at` instructions are done, or a turn of its loop, or
+        (without `break_at`) until an instruction breaks the graph that has done nothing yet: `stopped_by`.
 
-        Raises GraphBreak where an instruction can't be captured. Then `steps` stands at that instruction.
+        Raises GraphBreak where another instruction can't be captured. Then `steps` stands at that one.
         """
         watch = self.output.changing_items
-        while self.returned is None:
+        while self.returned is None and self.stopped_by is None:
             if watch is not None:
                 watch.before_step(self)
             self.ends_turn = self.index in self.turn_heads and self.steps > self.prologue
             if self.steps == break_at or self.ends_turn:
                 break
+            before = self._place() if break_at is None and self._may_stop() else None
             try:
                 self.step()
-            except GraphBreak:
+            except GraphBreak as reached:
+                if before is not None and self._goes_back(reached, before):
+                    self.stopped_by = reached.without_frames()
+                    continue
                 if watch is not None:
                     watch.at_end()
                 raise
@@ -91,6 +101,33 @@ class RootTranslator(Translator):
         if watch is not None:
             watch.at_end()
         return self.returned
+
+    def _may_stop(self) -> bool:
+        """Whether the next instruction is of a kind whose rules may break at once."""
+        instruction = self.instructions[self.index]
+        return instruction.target is not None or dialect.is_call(instruction)
+
+    def _place(self) -> _Place:
+        return _Place(self.index, self.current, [*self.stack], self.keyword_names, self.output.progress())
+
+    def _goes_back(self, signal: GraphBreak, place: _Place) -> bool:
+        """Stand in front of the instruction again, if it has done nothing. False: another attempt has to."""
+        index, current, stack, keyword_names, (nodes, guards, changes, instructions, *others) = place
+        done = (nodes, guards, changes, instructions + 1, *others)
+        if not signal.is_at_once or len(signal.frames) != 1 or self.output.progress() != done:
+            return False
+        self.index, self.current, self.stack, self.keyword_names = index, current, stack, keyword_names
+        return True
+
+
+class _Place(NamedTuple):
+    """The state of a frame in front of an instruction, and what the translation has done by then."""
+
+    next_index: int
+    current: Instruction
+    stack: list[Variable]
+    keyword_names: tuple[str, ...]
+    progress: tuple[int, ...]
 
 
 def holds_torch(value: Any, depth: int = 3) -> bool:

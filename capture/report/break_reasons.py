@@ -207,6 +207,8 @@ class GraphBreak(Retry):
         self.wants_eager = False
         #: the frame is left to Python as a whole: behind a break, objects of the frame would live longer
         self.skips_frame = False
+        #: the instruction breaks before it has changed anything but the stack
+        self.is_at_once = False
         #: a callee of the frame breaks at the same place when it is captured alone
         self.breaks_callees = True
         #: Python walks over what has another length in each call
@@ -235,6 +237,12 @@ class GraphBreak(Retry):
     def as_reason(self) -> BreakReason:
         stack = traceback.StackSummary.from_list(self.stack[::-1])
         return BreakReason(self.reason_id, self.text, self.hint, stack, self.message, self.made_by)
+
+
+def at_once(signal: GraphBreak) -> GraphBreak:
+    """The signal of a rule that has done nothing yet: the attempt may end where it stands."""
+    signal.is_at_once = True
+    return signal
 
 
 def finalized(value: Any) -> GraphBreak:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from capture.graph.made_by import made_by
 from capture.interpret.opcodes.registry import opcode
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, at_once
 from capture.variables.core.base import Variable
 from capture.variables.numbers.symbolic import is_unbacked
 from capture.variables.tensors.tensor import TensorVariable
@@ -29,7 +29,7 @@ def _jump(tx: Translator, instruction: Instruction) -> None:
 
 def branch_truth(tx: Translator, value: Variable) -> bool:
     if isinstance(value, TensorVariable) and value.known_truth(tx) is None:
-        raise made_by(GraphBreak("data_dependent_jump"), value.node)
+        raise at_once(made_by(GraphBreak("data_dependent_jump"), value.node))
     return value.truth(tx)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.graph.made_by import made_by
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, at_once
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core import contents
 from capture.variables.core.base import Variable
@@ -98,7 +98,7 @@ class TensorVariable(Variable):
         known = self.known_truth(tx)
         if known is not None:
             return known
-        raise made_by(GraphBreak("data_dependent_value", what="bool(tensor)"), self.node)
+        raise at_once(made_by(GraphBreak("data_dependent_value", what="bool(tensor)"), self.node))
 
     def length(self, tx: Interpreter) -> int:
         """The number of rows, which may be a symbol."""
@@ -198,7 +198,7 @@ class TensorVariable(Variable):
         if name in OF_MEMORY:
             raise self.unknown("method", name)
         if name in OUTSIDE:
-            raise GraphBreak("method", name=name, value=self)
+            raise at_once(GraphBreak("method", name=name, value=self))
         overridden = None if name == "__iter__" else self._overridden(tx, _method(name), args, kwargs)
         if overridden is not None:
             return overridden
