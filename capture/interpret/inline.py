@@ -20,7 +20,7 @@ import torch
 
 from capture.interpret.scope import Scope
 from capture.policy import frame_filter, marks, torch_compile_marks
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, at_once
 from capture.report.config import config
 from capture.variables.callables import debuggers
 from capture.variables.callables.function import (
@@ -117,9 +117,9 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
             return marked_call
     why = frame_filter.why_not_inlined(value)
     if why == frame_filter.PART_OF_CAPTURE:
-        raise GraphBreak("call_of_capture", name=value.__qualname__)
+        raise at_once(GraphBreak("call_of_capture", name=value.__qualname__))
     if why is not None:
-        raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
+        raise at_once(GraphBreak("call_skipped", name=value.__qualname__, why=why))
     return None
 
 

@@ -105,7 +105,7 @@ class RootTranslator(Translator):
     def _may_stop(self) -> bool:
         """Whether the next instruction is of a kind whose rules may break at once."""
         instruction = self.instructions[self.index]
-        return instruction.target is not None or dialect.is_call(instruction)
+        return instruction.target is not None or instruction.name in dialect.COUNTED
 
     def _place(self) -> _Place:
         return _Place(self.index, self.current, [*self.stack], self.keyword_names, self.output.progress())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, at_once
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import BoundMethodVariable
 from capture.variables.callables.value_method import ValueMethod
@@ -81,7 +81,8 @@ def _compare_dtypes(tx: Interpreter, symbol: str, left: Variable, right: Variabl
 
 
 def _compare_graph_floats(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+    what = f"comparison {symbol} of a float read from a tensor"
+    raise at_once(GraphBreak("data_dependent_value", what=what))
 
 
 def _compare_late(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:

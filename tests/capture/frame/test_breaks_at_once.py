@@ -4,6 +4,7 @@ is translated once.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +87,31 @@ def test_a_backward_takes_one_attempt(attempts: list[str]) -> None:
     assert run(x) == 6 and torch.equal(x.grad, torch.full((3,), 2.0))
     assert attempts == ["trains", "trains"]
     assert run(x) == 6 and torch.equal(x.grad, torch.full((3,), 4.0))
+
+
+def draws(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    chosen = random.sample([1, 2, 3], 3)
+    return y + len(chosen)
+
+
+def test_a_call_that_is_left_to_python_takes_one_attempt(attempts: list[str]) -> None:
+    run = capture.compile(draws)
+    assert torch.equal(run(torch.ones(3)), draws(torch.ones(3)))
+    assert attempts.count("draws") == 2
+    assert counters["graph_breaks"] == {"call_skipped": 1}
+
+
+def compares(x: torch.Tensor) -> Any:
+    y = x * 2
+    number = y.sum().item()
+    return (y, "large") if number > 4 else (y + 1, number)
+
+
+@pytest.mark.parametrize("value", [1.0, 5.0])
+def test_a_comparison(value: float, attempts: list[str]) -> None:
+    for _ in range(2):
+        assert same(capture.compile(compares)(torch.full((3,), value)), compares(torch.full((3,), value)))
 
 
 def test_an_instruction_that_has_looked_at_something_takes_two(attempts: list[str]) -> None:
