@@ -171,7 +171,7 @@ def run(name: str, modes: Sequence[str], steps: int, store: str) -> list[Run]:
 
 def lasting(name: str, steps: int, seconds: float) -> int:
     """Steps of a run that takes eager about that long, and `steps` at least: of the numbers that ROUND allows
-    the next one, up or down.
+    the nearest one.
     """
     if not seconds:
         return steps

@@ -74,9 +74,9 @@ def main(name: str, mode: str, steps: str, pipes: str = "") -> None:
     chosen = PROGRAMS[name]
     if chosen.optimizers:  # torch loads it with the first one: 1 s of each run, in which the rest is lost
         importlib.import_module("torch._dynamo")
-    nudged, _, seed = mode.partition(":")
-    if nudged in ("eager", "nudged"):
-        if seed:
+    kind, _, seed = mode.partition(":")
+    if kind in ("eager", "nudged"):
+        if kind == "nudged":
             nudge_each_update(int(seed))
         ticks = Ticks(Turns(pipes))
         trained = chosen.run(ticks, int(steps))

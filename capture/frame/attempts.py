@@ -124,6 +124,15 @@ class Attempts:
         tx.left_until = self.left_until
         return tx
 
+    def break_where_it_stands(self, tx: RootTranslator) -> None:
+        """As after a GraphBreak, but without another attempt: what comes before is not translated again."""
+        signal = tx.stopped_by
+        if signal is None:
+            return
+        self.break_at, self.reason = tx.steps, signal
+        if signal.breaks_callees:
+            self.expected_breaks.remember(signal)
+
     def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
         """The reason for the break at which `tx` stands; None where the frame returned.
 
@@ -131,9 +140,6 @@ class Attempts:
         """
         if tx.returned is not None:
             return None
-        if tx.stopped_by is not None:
-            self._break_where_it_stands(tx.stopped_by, tx)
-            return self.reason
         if tx.ends_turn and tx.steps != self.break_at:
             return self._end_of_turn(tx)
         if self.expected is not None and not self.expected.is_where(tx):
@@ -194,12 +200,6 @@ class Attempts:
         if not self.settings.fullgraph:
             check_worthwhile(tx, signal)
             check_divisible(self.frame.code, signal)
-
-    def _break_where_it_stands(self, signal: GraphBreak, tx: RootTranslator) -> None:
-        """The same without another attempt: nothing that comes before the break is translated again."""
-        self.break_at, self.reason = tx.steps, signal
-        if signal.breaks_callees:
-            self.expected_breaks.remember(signal)
 
     def _without_symbols(self, signal: Any, tx: RootTranslator) -> None:
         self.policy = self.policy.as_numbers()

@@ -78,6 +78,7 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
         name = observe.present_name(attempts.frame.code)
         with observe.phase("translate"), progress.showing(name, "translating", tx.output.operation_count):
             value = tx.run_to_break(attempts.break_at)
+        attempts.break_where_it_stands(tx)
         reason = attempts.reason_at(tx)
         attempts.note_changes(tx)
         return finish(tx, value, reason, attempts.settings, attempts.frame)

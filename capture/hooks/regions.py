@@ -152,6 +152,9 @@ class Region:
         return _natively(self.around(run), self.state(), owner, name)
 
 
+_capture.hold_signals_in(Region.__exit__.__code__)  # what raises in it would leave the block open
+
+
 def _natively(described: Any, inside: switch.HookState, target: Any, *method: str) -> Any:
     """The same function as a native object. It knows how to be copied, and runs without a Python frame of its
     own, unless its hook is the one in Python.
@@ -174,24 +177,21 @@ def original_function(fn: Any) -> Any:
     return getattr(fn, "__dict__", {}).get("_capture_original", fn)
 
 
-_capture.hold_signals_in(Region.__exit__.__code__)  # what raises in it would leave the block open
-
-
 def _close_down_to(depth: int) -> None:
     """Close the regions above this depth, as if they had not begun."""
     if _open.following > depth:
         _open.following = 0
         running_loops.leave()
     if len(_open.stack) > depth:
-        switch.switch(_open.stack[depth][1])
-        del _open.stack[depth:]
+        before = _open.stack[depth][1]
+        del _open.stack[depth:]  # first: a signal may raise as soon as the hook is off
+        switch.switch(before)
 
 
 def _close_all(exiting: Region) -> None:
     """Close every region of this thread. All but `exiting` still wait for their own exit."""
     _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
-    switch.switch(_open.stack[0][1])
-    _open.stack.clear()
+    _close_down_to(0)
 
 
 def disabled(fn: T) -> T:

@@ -59,9 +59,8 @@ def lookup(name: str) -> str:
 def switch(state: HookState) -> HookState:
     """Set the state of this thread, and return the state before."""
     hook, converter, key = state
-    traced, traced_key = settrace.get_callback()
-    if traced is not None or hook == "settrace":
-        return _switch_traced(state, traced, traced_key)
+    if settrace.get_callback()[0] is not None or hook == "settrace":
+        return _switch_traced(state)
     native, native_key = _set_native(converter, key)
     return OFF if native is None else HookState("pep523", native, native_key)
 
@@ -75,13 +74,12 @@ def current() -> HookState:
     return OFF if native is None else HookState("pep523", native, native_key)
 
 
-def _switch_traced(state: HookState, traced: Any, traced_key: Any) -> HookState:
+def _switch_traced(state: HookState) -> HookState:
+    before = current()
     hook, converter, key = state
-    native, native_key = _set_native(*((converter, key) if hook == "pep523" else (None, None)))
+    _set_native(*((converter, key) if hook == "pep523" else (None, None)))
     settrace.set_callback(*((converter, key) if hook == "settrace" else (None, None)))
-    if traced is not None:
-        return HookState("settrace", traced, traced_key)
-    return OFF if native is None else HookState("pep523", native, native_key)
+    return before
 
 
 def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:

@@ -241,7 +241,6 @@ class OutputGraph:
             len(self.graph.nodes),
             self.guards.count(),
             self.side_effects.change_count(),
-            self.budget.instructions,
             self.objects.count(),
             len(self.inputs.all),
             len(self.modes.changes),

@@ -108,15 +108,17 @@ class RootTranslator(Translator):
         return instruction.target is not None or instruction.name in dialect.COUNTED
 
     def _place(self) -> _Place:
-        return _Place(self.index, self.current, [*self.stack], self.keyword_names, self.output.progress())
+        output = self.output
+        done = output.budget.instructions, output.progress()
+        return _Place(self.index, self.current, [*self.stack], self.keyword_names, *done)
 
     def _goes_back(self, signal: GraphBreak, place: _Place) -> bool:
         """Stand in front of the instruction again, if it has done nothing. False: another attempt has to."""
-        index, current, stack, keyword_names, (nodes, guards, changes, instructions, *others) = place
-        done = (nodes, guards, changes, instructions + 1, *others)
-        if not signal.is_at_once or len(signal.frames) != 1 or self.output.progress() != done:
+        called_nothing = self.output.budget.instructions == place.instructions + 1 and len(signal.frames) == 1
+        if not (signal.is_at_once and called_nothing and self.output.progress() == place.progress):
             return False
-        self.index, self.current, self.stack, self.keyword_names = index, current, stack, keyword_names
+        self.index, self.current = place.next_index, place.current
+        self.stack, self.keyword_names = place.stack, place.keyword_names
         return True
 
 
@@ -127,6 +129,7 @@ class _Place(NamedTuple):
     current: Instruction
     stack: list[Variable]
     keyword_names: tuple[str, ...]
+    instructions: int
     progress: tuple[int, ...]
 
 

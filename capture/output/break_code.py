@@ -172,13 +172,15 @@ def _break(tx: RootTranslator, code: PythonCode, unknown: frozenset[int] | None)
         if by_jump:
             code.append(jumped)
         kinds = dialect.stack_after([_kind(v) for v in tx.stack], instruction, by_jump)
-        _hold_signals(code, waits)
+        if waits:
+            _read_signals(code, "held")
         seen_at = _seen_at(tx, target)
         _continue_at(tx, code, target, kinds, seen_at, unknown if kinds else None)
     if handler is not None:
         code.append(caught)
         kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [stack_items.VALUE] * (1 + handler.lasti)
-        _hold_signals(code, waits)
+        if waits:
+            _read_signals(code, "held")
         _continue_at(tx, code, handler.target, kinds, None)
 
 
@@ -212,7 +214,7 @@ def _leave_statements(tx: RootTranslator, code: PythonCode, end: int) -> None:
             bound[instruction.value] = True
         if dialect.is_call(instruction):
             keywords = ()
-    _hold_signals(code)
+    _read_signals(code, "held")
     _continue_at(tx, code, end, [], end - 1, in_locals=bound)
 
 
@@ -228,16 +230,12 @@ def _seen_at(tx: RootTranslator, target: int) -> int | None:
 
 
 def _read_signals(code: PythonCode, name: str) -> None:
-    """In front of an instruction of the program that may wait for something, and behind it."""
+    """In front of an instruction of the program that may wait for something: "seen" or "handled". Behind it:
+    "held", since what comes there is no part of the program, and no handler of it is around that.
+    """
     code.load_constant(_capture.SIGNALS)
     code.load_attribute(name)
     code.pop()
-
-
-def _hold_signals(code: PythonCode, were_seen: bool = True) -> None:
-    """What comes now is no part of the program, and no handler of it is around that."""
-    if were_seen:
-        _read_signals(code, "held")
 
 
 def _push(code: PythonCode, variable: Variable) -> None:

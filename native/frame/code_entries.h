@@ -14,11 +14,11 @@ enum {
         2, /* the code of a resume function: it returns its Continuation to the loop that called it */
     CODE_OUTPUT = 4,      /* the code of an entry: the default evaluator runs it */
     CODE_BACKWARD = 8,    /* it computes gradients: see KIND_BACKWARD */
+    CODE_WAITS = 16,      /* a resume function that is captured when it pays for itself */
     CODE_READS = 32,      /* its frames may read the variables of their callers */
     CODE_OF_PROGRAM = 64, /* whose code it is (held_signals.c); neither: nobody has asked */
     CODE_OF_OTHERS = 128,
     CODE_HOLDS_SIGNALS = 256,
-    CODE_WAITS = 16, /* a resume function that is captured when it pays for itself */
 };
 
 /* What Python has to run before a frame is worth a capture depends on the kind of its code (patience.c). */

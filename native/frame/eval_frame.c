@@ -87,7 +87,7 @@ static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Thread
     } else {
         value = call_as_function(code, frame, slots, entry->nslots);
     }
-    signals_restore(hook, signals);
+    set_signals(hook, signals);
     if ((marks & CODE_RESUME) || !is_continuation(value)) {
         return value;
     }
@@ -148,7 +148,7 @@ static PyObject *run_graph(PyThreadState *tstate, InterpreterFrame *frame, Threa
     Py_INCREF(entry);
     const enum Signals signals = signals_hold(hook);
     PyObject *value = entry_run_graph(entry, slots, &failed);
-    signals_restore(hook, signals);
+    set_signals(hook, signals);
     const int give_up = value == NULL && (!failed || after_graph_failure(entry, hook, slots) < 0);
     Py_DECREF(entry);
     return value != NULL || give_up ? value : eval_default(tstate, frame, 0);

@@ -11,17 +11,12 @@ static inline void set_signals(ThreadHook *hook, enum Signals now)
     signals_changed(hook);
 }
 
-/* Behind this, no handler of a signal runs on this thread until the state that it returns is restored. */
+/* Behind this, no handler of a signal runs on this thread until the state that it returns is set again. */
 static inline enum Signals signals_hold(ThreadHook *hook)
 {
     const enum Signals before = hook->signals;
     set_signals(hook, SIGNALS_HELD);
     return before;
-}
-
-static inline void signals_restore(ThreadHook *hook, enum Signals before)
-{
-    set_signals(hook, before);
 }
 
 /* Runs a frame of the program that what holds the signals has called: they do not wait for its end. */

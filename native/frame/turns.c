@@ -420,7 +420,7 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
     }
     const enum Signals signals = hook->signals;
     PyObject *value = eval_default(tstate, frame, 0);
-    signals_restore(hook, signals);
+    set_signals(hook, signals);
     turns_show(hook, NULL);
     return value;
 }

@@ -75,7 +75,7 @@ def test_a_branch_takes_one_attempt(attempts: list[str]) -> None:
     assert counters["graph_breaks"] == {"data_dependent_jump": 1}
 
 
-def trains(x: torch.Tensor, keep: bool = False) -> torch.Tensor:
+def trains(x: torch.Tensor) -> torch.Tensor:
     loss = (x * x).sum()
     loss.backward(retain_graph=True)
     return loss * 2
@@ -146,7 +146,7 @@ def test_a_break_in_a_callee_takes_another_attempt(attempts: list[str]) -> None:
     assert attempts[:2] == ["in_a_callee", "in_a_callee"]
 
 
-def test_what_can_not_be_rebuilt_breaks_earlier(attempts: list[str]) -> None:
+def test_what_can_not_be_rebuilt_breaks_earlier() -> None:
     """The break moves in front of what made the value, as after a second attempt."""
 
     def makes(x: torch.Tensor) -> Any:

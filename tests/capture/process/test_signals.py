@@ -45,6 +45,15 @@ def calls() -> Iterator[list[str]]:
 
 
 @pytest.fixture
+def alarm(calls: list[str]) -> Iterator[None]:
+    """The timer has the handler of `calls`."""
+    before = signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGUSR1))
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
 def restored() -> Iterator[None]:
     before = signal.getsignal(signal.SIGUSR1)
     yield
@@ -169,6 +178,11 @@ def strikes(function: Any, names: set[str], at: int, met: list[str]) -> Any:
     return striking
 
 
+def captures_cost(ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
+        monkeypatch.setattr(patience, name, ns)
+
+
 def strikes_at_once(function: Any) -> Any:
     def striking(*args: Any) -> Any:
         signal.raise_signal(signal.SIGUSR1)
@@ -228,8 +242,7 @@ def test_a_signal_in_a_callback_of_the_policy(
         return log
 
     met: list[str] = []
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
-        monkeypatch.setattr(patience, name, 1 if callback == "outlook" else 0)
+    captures_cost(1 if callback == "outlook" else 0, monkeypatch)
     nothing = strikes(lambda _: None, {"step"}, 0, met)
 
     def outlook(learned: Any = None) -> None:
@@ -256,8 +269,7 @@ def test_a_signal_where_a_frame_leaves_its_loop(calls: list[str], monkeypatch: p
         finally:
             log.append("finally")
 
-    for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS", "TURN_NS"):
-        monkeypatch.setattr(patience, name, 0)
+    captures_cost(0, monkeypatch)
     monkeypatch.setattr(foresight, "share_done", lambda frame: None)
     monkeypatch.setattr(turns, "_names_to_pass", as_ours(strikes_at_once(turns._names_to_pass)))
     log: list[str] = []
@@ -320,8 +332,7 @@ def test_a_block_that_is_interrupted_as_it_begins_is_none(
     assert "went on" not in calls
 
 
-def test_the_timer_strikes_in_a_graph(calls: list[str]) -> None:
-    before = signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGUSR1))
+def test_the_timer_strikes_in_a_graph(calls: list[str], alarm: None) -> None:
     big = torch.ones(700, 700)
 
     def guarded(x: torch.Tensor, log: list[str]) -> torch.Tensor:
@@ -341,17 +352,13 @@ def test_the_timer_strikes_in_a_graph(calls: list[str]) -> None:
     begin = time.perf_counter()
     run(big, [])
     took = time.perf_counter() - begin
-    try:
-        for part in range(1, 10):
-            log: list[str] = []
-            with contextlib.suppress(Interrupted):  # at the end of the function
-                signal.setitimer(signal.ITIMER_REAL, took * part / 10)
-                run(big, log)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            assert log in ([], ["finally"], ["caught", "finally"])  # []: ahead of the function
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    for part in range(1, 10):
+        log: list[str] = []
+        with contextlib.suppress(Interrupted):  # at the end of the function
+            signal.setitimer(signal.ITIMER_REAL, took * part / 10)
+            run(big, log)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert log in ([], ["finally"], ["caught", "finally"])  # []: ahead of the function
     assert calls
 
 
@@ -429,7 +436,7 @@ def test_the_program_may_set_handlers_in_an_operator_and_at_a_break() -> None:
         signal.signal(signal.SIGUSR2, before)
 
 
-def test_what_waits_for_something_sees_signals(calls: list[str]) -> None:
+def test_what_waits_for_something_sees_signals(calls: list[str], alarm: None) -> None:
     """A call that breaks the graph, a lock that a `with` takes, an iterator in C."""
     lock = threading.Lock()
 
@@ -454,24 +461,19 @@ def test_what_waits_for_something_sees_signals(calls: list[str]) -> None:
             log.append("caught")
         return x
 
-    before = signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGUSR1))
     lock.acquire()
-    try:
-        for waits in (sleeps, locks, iterates):
-            run = capture.compile(functools.partial(guarded, waits))
-            logs: list[list[str]] = []
-            while logs.count(["caught"]) < 3 and len(logs) < 12:
-                logs.append([])
-                begin = time.perf_counter()
-                signal.setitimer(signal.ITIMER_REAL, 0.3)
-                with contextlib.suppress(Interrupted):  # ahead of the function
-                    run(torch.ones(3), logs[-1])
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                assert time.perf_counter() - begin < 15
-            assert logs.count(["caught"]) == 3
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    for waits in (sleeps, locks, iterates):
+        run = capture.compile(functools.partial(guarded, waits))
+        logs: list[list[str]] = []
+        while logs.count(["caught"]) < 3 and len(logs) < 12:
+            logs.append([])
+            begin = time.perf_counter()
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with contextlib.suppress(Interrupted):  # ahead of the function
+                run(torch.ones(3), logs[-1])
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert time.perf_counter() - begin < 15
+        assert logs.count(["caught"]) == 3
     assert calls
 
 
