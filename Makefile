@@ -9,6 +9,8 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # mkdocs prints an advertisement of a successor without the variable
 SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
+# what the build compiles with LLVM
+BUILT := $(wildcard codegen/llvm/dense/*.py)
 C_SOURCES := $(NATIVE) $(wildcard scripts/*.c)
 MACHINES := qemu-user nodejs gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf \
 	libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
@@ -78,7 +80,7 @@ clean:
 
 # torch by its exact pin first: a range would let pip take another build of it. compileall: the environment
 # may forbid writing bytecode later.
-$(STAMP): pyproject.toml setup.py $(NATIVE)
+$(STAMP): pyproject.toml setup.py $(NATIVE) $(BUILT)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]

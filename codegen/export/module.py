@@ -22,7 +22,8 @@ from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Const, floordiv
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program
 from codegen.launch import jit
-from codegen.llvm.emit import emit_function, module_of
+from codegen.llvm.emit import emit_function
+from codegen.llvm.function_text import module_of
 from codegen.llvm.target import Target
 
 _PLACEHOLDER = "kernel"

@@ -20,29 +20,25 @@ import logging
 import re
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache, cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import llvmlite
 
 from capture_records import dataclass
 from codegen.kernel import forks
-from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
 from codegen.launch import object_code
 from codegen.launch.symbols import address_of, vector_function
-from codegen.llvm.emit import emit_function, module_of
+from codegen.llvm.compiler import OtherMachine, WrittenCode, compiler_of, for_machine, llvm
+from codegen.llvm.emit import emit_function
+from codegen.llvm.function_text import module_of
 from codegen.llvm.target import Target
 
 log = logging.getLogger("capture.codegen.jit")
 
 _PLACEHOLDER = "kernel"
-#: Each run of the passes adds a callback to the builder, and later runs call all of them. A new builder costs
-#: 1.5 KB that are never freed.
-_MODULES_A_BUILDER = 64
 #: one thread at a time uses LLVM's passes, the table of known kernels and the linker
 _lock = forks.held_by_forks(threading.RLock(), forks.COMPILATION)
 _library_numbers = itertools.count()
@@ -81,7 +77,7 @@ class MachineCode:
     def asm(self) -> str:
         """The assembly of the whole module, compiled again from its text."""
         with _lock:
-            return _compiler(self.target).assembly(self.text, self.is_scheduled)
+            return compiler_of(self.target).assembly(self.text, self.is_scheduled)
 
 
 @dataclass(frozen=True)
@@ -182,191 +178,37 @@ def compile_text(
         return MachineCode(linked, text, target, is_scheduled=True)
 
 
-class WrittenCode(NamedTuple):
-    """What leaves the process. The texts are without the data of the object file."""
-
-    llvm: str
-    optimised: str
-    assembly: str
-    object: bytes
-
-
-class OtherMachine(Protocol):
-    """What LLVM has to know of a machine."""
-
-    @property
-    def triple(self) -> str: ...
-    @property
-    def cpu(self) -> str: ...
-    @property
-    def features(self) -> str: ...
-    @property
-    def abi(self) -> str: ...
-    @property
-    def is_wasm(self) -> bool: ...
-
-
 def code_for(text: str, data: str, machine: OtherMachine) -> WrittenCode:
     """Code for another process: a module of LLVM text, with the constants of the module `data`.
 
     Raises CompilationFailed.
     """
     with _lock:
-        binding = _llvm()
-        binding.initialize_all_targets()
-        binding.initialize_all_asmprinters()
-        try:
-            found = binding.Target.from_triple(machine.triple)
-        except RuntimeError as error:
-            raise CompilationFailed(f"LLVM has no target {machine.triple}: {error}", text) from None
-        made = (
-            found.create_target_machine(
-                cpu=machine.cpu, features=machine.features, opt=2, codemodel="default",
-                reloc="static" if machine.is_wasm else "pic", abiname=machine.abi,
-            )
-        )  # fmt: skip
-        # the passes have to know the size of pointers
-        head = f'target datalayout = "{made.target_data}"\ntarget triple = "{machine.triple}"\n'
-        return _Compiler(made).written(head + text, head + data if data else "")
+        compiler, head = for_machine(machine, text)
+        return compiler.written(head + text, head + data if data else "")
 
 
 def optimised_text(text: str, target: Target) -> str:
     """The module after passes that also share repeated expressions, which kernels do not have."""
     with _lock:
-        return _compiler(target).shared(text)
+        return compiler_of(target).shared(text)
 
 
 # --- compiling --------------------------------------------------------------------------------------------
 
 
-class _Compiler:
-    """LLVM's objects for one machine.
-
-    The emitter writes explicit vectors, so it needs few passes. They take a fifth of the time of the usual
-    pipeline, and the code is as fast.
-    """
-
-    def __init__(self, machine: Any) -> None:
-        binding = _llvm()
-        self.machine = machine
-        self._tuning = binding.create_pipeline_tuning_options(speed_level=2)
-        self._modules = 0
-        self._passes = binding.create_new_module_pass_manager()
-        self._passes.add_sroa_pass()
-        self._passes.add_instruction_combine_pass()
-        self._passes.add_simplify_cfg_pass()
-
-    def optimised(self, text: str) -> Any:
-        """The module of `text` after the passes. Its constants and types are its own: they go with it."""
-        try:
-            module = _llvm().parse_assembly(text, _llvm().create_context())
-            module.verify()
-        except RuntimeError as error:
-            raise CompilationFailed(f"LLVM does not accept the emitted text: {error}", text) from error
-        if self._modules % _MODULES_A_BUILDER == 0:
-            self._builder = _llvm().create_pass_builder(self.machine, self._tuning)
-        self._modules += 1
-        self._passes.run(module, self._builder)
-        return module
-
-    def shared(self, text: str) -> str:
-        module = self.optimised(text)
-        passes = _llvm().create_new_module_pass_manager()
-        passes.add_new_gvn_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_aggressive_dce_pass()
-        passes.run(module, self._builder)
-        return str(module)
-
-    def written(self, text: str, data: str) -> WrittenCode:
-        module = self.optimised(text)
-        optimised = str(module)
-        with _fewer_passes(is_scheduled=True):
-            assembly = str(self.machine.emit_assembly(module))
-            module = _llvm().parse_assembly(optimised, _llvm().create_context())  # the last one is used up
-            if data:
-                module.link_in(_llvm().parse_assembly(data, module._context))
-            return WrittenCode(text, optimised, assembly, bytes(self.machine.emit_object(module)))
-
-    def object_file(self, text: str, is_scheduled: bool) -> bytes:
-        module = self.optimised(text)
-        with _fewer_passes(is_scheduled):
-            return bytes(self.machine.emit_object(module))
-
-    def assembly(self, text: str, is_scheduled: bool) -> str:
-        module = self.optimised(text)
-        with _fewer_passes(is_scheduled):
-            return str(self.machine.emit_assembly(module))
-
-
-#: options of LLVM: while it writes code, and afterwards
-_NO_STRENGTH_REDUCTION = "-disable-lsr=true", "-disable-lsr=false"
-_NO_SCHEDULER = "-enable-misched=false", "-enable-misched=true"
-
-
-@contextmanager
-def _fewer_passes(is_scheduled: bool) -> Iterator[None]:
-    """LLVM writes code without its pass over the induction variables of loops.
-
-    That pass takes half of the time for wide loops, and the kernels are no faster: the emitter counts each
-    loop once. To put instructions in another order takes a sixth; the processor does so itself, so only
-    products of matrices need it, and code for other machines. The options are those of the process, so others
-    who use LLVM here get them back.
-    """
-    options = (_NO_STRENGTH_REDUCTION,) if is_scheduled else (_NO_STRENGTH_REDUCTION, _NO_SCHEDULER)
-    for meanwhile, _ in options:
-        _llvm().set_option("capture", meanwhile)
-    try:
-        yield
-    finally:
-        for _, afterwards in options:
-            _llvm().set_option("capture", afterwards)
-
-
-@cache
-def _llvm() -> Any:
-    """llvmlite's binding. Before the first kernel it gets this machine's target, and no other."""
-    from llvmlite import binding  # lazy: it loads LLVM, which a graph from the store does not need
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    return binding
-
-
-def _llvm_target(target: Target) -> Any:
-    """LLVM's target for the architecture.
-
-    A target of another machine serves only to read the code: this process cannot link it.
-    """
-    binding = _llvm()
-    if binding.get_default_triple().split("-")[0] == target.architecture:
-        return binding.Target.from_default_triple()
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    return binding.Target.from_triple(f"{target.architecture}-unknown-linux-gnu")
-
-
-@cache
-def _compiler(target: Target) -> _Compiler:
-    return _Compiler(
-        _llvm_target(target).create_target_machine(
-            cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
-        )
-    )
-
-
 @cache
 def _versions() -> tuple[str, ...]:
-    return (f"llvmlite {llvmlite.__version__}", f"llvm {'.'.join(map(str, _llvm().llvm_version_info))}")
+    return (f"llvmlite {llvmlite.__version__}", f"llvm {'.'.join(map(str, llvm().llvm_version_info))}")
 
 
 def _object_file(text: str, target: Target, store: ObjectStore | None, is_scheduled: bool = False) -> bytes:
     if store is None:
-        return _compiler(target).object_file(text, is_scheduled)
+        return compiler_of(target).object_file(text, is_scheduled)
     parts = (text, target.cpu, *_versions())
     data = store.get(parts)
     if data is None:
-        data = _compiler(target).object_file(text, is_scheduled)
+        data = compiler_of(target).object_file(text, is_scheduled)
         store.put(parts, data)
     return data
 
@@ -377,8 +219,8 @@ def _object_file(text: str, target: Target, store: ObjectStore | None, is_schedu
 @cache
 def _linker() -> Any:
     """LLVM's linker, one for the process. It only links, so its own target does not matter."""
-    machine = _llvm().Target.from_default_triple().create_target_machine(opt=2, jit=True)
-    return _llvm().create_lljit_compiler(machine)
+    machine = llvm().Target.from_default_triple().create_target_machine(opt=2, jit=True)
+    return llvm().create_lljit_compiler(machine)
 
 
 def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
@@ -388,7 +230,7 @@ def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
 
 def _link_by_llvm(object_file: bytes, text: str, symbols: list[str]) -> Any:
     """The same for other processors, and for files with more than code and constants."""
-    library = _llvm().JITLibraryBuilder().add_object_img(object_file).add_current_process()
+    library = llvm().JITLibraryBuilder().add_object_img(object_file).add_current_process()
     for symbol in symbols:
         library.export_symbol(symbol)
     for name in external_names(text):

@@ -1,15 +1,14 @@
 """Products of float32 matrices by generated code, where that gives the bits of BLAS in less time.
 
-In:  nothing, or the object file of an earlier process.
+In:  nothing. A plan has products.
 Out: `_capture` knows the function (native/graph/own_product.c); it takes the products of all plans.
 
-    want()                  ->   `compile_it` runs once the function would have saved enough
-    share(store, version)   ->   tried at once where the store has it; else the store gets it
+    want()   ->   the function that the extension has for this level of processors is tried, once
 
-It is compiled once for a machine, and tried once in each process, against sgemm. MKL adds in the order of
-`codegen.llvm.dense.blocking.block_of`, and uses AVX-512 on some processors only. Nothing is assumed: where
-one bit differs, or the generated function is slower, BLAS computes the products. All that is for BLAS on one
-thread. On several it adds in other orders, and computes the products itself.
+It is tried in each process, against sgemm. MKL adds in the order of `codegen.llvm.dense.blocking.block_of`,
+and uses AVX-512 on some processors only. Nothing is assumed: where one bit differs, or the generated function
+is slower, BLAS computes the products. All that is for BLAS on one thread. On several it adds in other orders,
+and computes the products itself.
 """
 
 from __future__ import annotations
@@ -18,25 +17,20 @@ import ctypes
 import functools
 import hashlib
 import logging
-import sys
 import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import _capture
 
 from capture_records import dataclass
-from codegen.kernel.errors import CompilationFailed
-from codegen.launch import object_code
-from codegen.launch.levels import host_level
-from codegen.launch.symbols import address_of, torch_function
+from codegen.launch.levels import best_level, host_level
+from codegen.launch.symbols import torch_function
 
 log = logging.getLogger("capture.codegen")
 
-SYMBOL = "product"
-SYMBOLS = (SYMBOL, f"{SYMBOL}_workspace")
 LEAST = (8, 32)  # rows and columns (codegen.llvm.dense.open_product.LEAST)
 NUMBERS = 9  # arguments behind the pointers (`codegen.llvm.dense.open_product.FORM.arguments()`)
 
@@ -56,117 +50,31 @@ COMPARED = (
 TIMED = ((32, 64, 64, False, False, False), (64, 96, 200, False, True, False))
 TURNS = 5
 
-#: nanoseconds of compilation, and of the import of the compiler
-COMPILATION, IMPORT = 40_000_000, 150_000_000
-#: Of that the function would have saved one part in so many when it is compiled: graphs are made of what
-#: runs often, so that the others follow.
-PARTS = 3
-#: by level: float32 numbers in a vector
-LANES = {"x86-64-v3": 8, "x86-64-v4": 16}
-#: multiplications that each lane does in a nanosecond: two at 3 GHz
-MULTIPLICATIONS = 6
-#: the module that it loads (`import capture` reads the version of llvmlite, and loads no more of it)
-COMPILER = "llvmlite.binding"
-
-
-class Store(Protocol):
-    def get(self, parts: tuple[str, ...], kind: str = ...) -> bytes | None: ...
-
-    def put(self, parts: tuple[str, ...], data: bytes, kind: str = ...) -> None: ...
-
 
 @dataclass(slots=True)
 class State:
-    """Of this process.
+    """Of this process. `tried`: it is known whether the function is used; `used`: it is."""
 
-    `wanted`: a plan has products. `place`: the store that is to have the function, and the version there.
-    `tried`: it is known whether the function is used. `code`: what holds its machine code, if it is; `file`
-    gives the object file, which only a store needs, also of a function that lost the trial: the next process
-    tries it again, without a compilation; `kept`: the store has it.
-    """
-
-    wanted: bool = False
-    place: tuple[Store, str] | None = None
     tried: bool = False
-    code: Any = None
-    file: Callable[[], bytes] | None = None
-    kept: bool = False
+    used: bool = False
 
 
 state = State()
 
 
 def want() -> None:
-    """A plan has products."""
-    if not state.wanted:
-        state.wanted = True
-        _take_or_keep()
-        if not state.tried:
-            cost = COMPILATION if COMPILER in sys.modules else COMPILATION + IMPORT
-            rate = LANES.get(host_level(), 4) * MULTIPLICATIONS
-            _capture.await_own_product(compile_it, cost // PARTS, rate, *LEAST)
+    """A plan has products: from here on the function computes them, if this process has a good one."""
+    if not state.tried:
+        state.tried = True
+        # the names sort; CAPTURE_CPU may name a level above this processor's, which is an error elsewhere
+        found = _capture.built_products.get(min(host_level(), best_level()))
+        if found is not None:
+            try_it(*found)
 
 
-def compile_it() -> None:
-    """Compile the function and try it. A store gets it."""
-    if state.tried:
-        return
-    state.tried = True
-    from codegen.launch.jit import compile_text  # lazy: a stored graph needs no compiler
-    from codegen.llvm.dense.open_product import emit_open_product
-    from codegen.llvm.emit import module_of
-    from codegen.llvm.target import Target
-
-    target = Target.host()
-    if target.cpu != host_level():
-        return
-    store = None if state.place is None else state.place[0]
-    text = module_of(emit_open_product(target, SYMBOL))
-    try:
-        code = compile_text(text, list(SYMBOLS), target, store)
-    except (CompilationFailed, OSError) as error:
-        log.warning("BLAS computes all products of matrices: the generated one can't be used: %s", error)
-        return
-    _try(code, lambda: code.object_file(store), code.address)
-    _keep()
-
-
-def share(store: Store, version: str) -> None:
-    """The store that has the function, or is to have it. A plan with products may be read later."""
-    if state.place is None:
-        state.place = store, version
-        _take_or_keep()
-
-
-def _take_or_keep() -> None:
-    """Take the object file that an earlier process has kept. Without one, keep that of this process."""
-    if not state.wanted or state.place is None:
-        return
-    store, version = state.place
-    file = None if state.tried else store.get(parts_of(version))
-    code = None if file is None else object_code.load(file, address_of)
-    if code is not None and file is not None:
-        state.tried = state.kept = True
-        _capture.await_own_product(None, 0, 1, *LEAST)
-        _try(code, lambda: file, code.__getitem__)
-    _keep()
-
-
-def _keep() -> None:
-    """Put the object file into the store, for processes without a compiler."""
-    if state.file is not None and state.wanted and state.place is not None and not state.kept:
-        state.kept = True
-        store, version = state.place
-        store.put(parts_of(version), state.file())
-
-
-def parts_of(version: str) -> tuple[str, ...]:
-    return ("own product", host_level(), version)
-
-
-def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) -> None:
-    state.file = file
-    own = _own(*map(address, SYMBOLS))
+def try_it(product: int, workspace: int) -> None:
+    """Use the function at the address `product`, and that of the size of its workspace, if it is good."""
+    own = _own(product, workspace)
     blas = _blas()
     with _one_thread():
         differs = next((case for case in COMPARED if not _equal(case, own, blas)), None)
@@ -176,8 +84,8 @@ def _try(code: Any, file: Callable[[], bytes], address: Callable[[str], int]) ->
         reason = "does not give the bits of BLAS" if differs else "is slower than BLAS"
         log.debug("the generated matrix product is not used: it %s at %s", reason, differs or slower)
         return
-    state.code = code
-    _capture.set_own_product(*map(address, SYMBOLS), *LEAST)
+    state.used = True
+    _capture.set_own_product(product, workspace, *LEAST)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 In:  `codegen.kernel.ir.Kernel` (verified), `Target`.
 Out: `emit(kernel, target)`: a module with the one function and the declarations it needs.
-     `module_of(functions)` joins several functions into one module.
 
     for i in 64 parallel vector:            %i = phi i64 ...
       %0 = load x[i]                        %t3 = load <16 x float>, ptr %t2
@@ -39,7 +38,7 @@ from codegen.kernel.ops import OPS
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
 from codegen.llvm.emitter import AccumulatorState, VectorPlan
-from codegen.llvm.function_text import FunctionText
+from codegen.llvm.function_text import FunctionText, module_of
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.interleaved import (
     emit_interleaved,
@@ -67,17 +66,6 @@ def emit_function(kernel: Kernel, target: Target, symbol: str | None = None) -> 
     emitter.block(kernel.body)
     text = emitter.text(symbol or kernel.name)
     return emitter.function.declarations, text
-
-
-def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
-    """One module of several functions; each external name is declared once."""
-    declarations: dict[str, str] = {}
-    for names, _ in functions:
-        declarations.update(names)
-    return (
-        "\n".join([*(declarations[name] for name in sorted(declarations)), *(text for _, text in functions)])
-        + "\n"
-    )
 
 
 class KernelEmitter:
@@ -288,4 +276,4 @@ _STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
     ReadAccumulator: KernelEmitter.read,
 }
 
-__all__ = ["EmitError", "KernelEmitter", "emit", "emit_function", "module_of"]
+__all__ = ["EmitError", "KernelEmitter", "emit", "emit_function"]

@@ -10,6 +10,8 @@ so it runs only if the loop does:
     define(level=0, "fmul float %a, %b") in a loop     ->     %t1 = fmul ... ; br label %head ; head: ...
 
 The `Frame`s of one vector loop (main part and masked rest) share the code before them.
+
+`module_of(functions)` joins several functions into one module.
 """
 
 from __future__ import annotations
@@ -174,3 +176,14 @@ class FunctionText:
         lines.append(f"{after}:")
         self.label = after
         return lines
+
+
+def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
+    """One module of several functions; each external name is declared once."""
+    declarations: dict[str, str] = {}
+    for names, _ in functions:
+        declarations.update(names)
+    return (
+        "\n".join([*(declarations[name] for name in sorted(declarations)), *(text for _, text in functions)])
+        + "\n"
+    )

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from torch import fx
 
 from codegen.kernel import events
-from codegen.launch import own_product
 from codegen.launch.compiled import TEXTS
 from codegen.stored.captured import Captured, captured
 from codegen.stored.floats import ForFloats
@@ -157,7 +156,6 @@ def read(key: str, store: Store, module: Callable[[Any], fx.GraphModule], check_
     if found is None:
         return None
     remember(found, key, store)
-    own_product.share(store, versions())
     return found
 
 
@@ -166,7 +164,6 @@ def keep(compiled: Any, known: Captured, key: str, store: Store) -> None:
     if data is not None:
         store.put(parts_of(key), data, KIND)
         remember(compiled, key, store)
-        own_product.share(store, versions())
 
 
 def remember(compiled: Any, key: str, store: Store) -> None:

@@ -18,7 +18,6 @@
 #include "capture_native.h"
 #include "tensors/huge_pages.h"
 #include "graph/clock.h"
-#include "graph/own_product.h"
 #include "graph/parallel.h"
 #include "graph/profiled.h"
 #include "tensors/tensor_access.h"
@@ -407,12 +406,12 @@ static int run_graph(CompiledGraph *graph, PyObject *const *args, Py_ssize_t nar
 int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs, PyObject **outs)
 {
     CompiledGraph *graph = (CompiledGraph *)Py_NewRef(object); /* Python code that runs here may drop it */
-    int status = own_product_compile_if_due();
-    if (status == 0 && profiler_runs()) {
+    int status;
+    if (profiler_runs()) {
         void *range = range_begin(graph->name);
         status = run_graph(graph, args, nargs, outs);
         range_end(range);
-    } else if (status == 0) {
+    } else {
         status = run_graph(graph, args, nargs, outs);
     }
     Py_DECREF(graph);

@@ -166,12 +166,8 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
         }
         return 0;
     }
-    int64_t begun = may_be_own ? own_product_watch(&product) : 0;
     for (int64_t i = begin; i < end; i++) {
         product_by_blas(operands, i);
-    }
-    if (begun != 0) {
-        own_product_watched(&product, end - begin, begun);
     }
     return 0;
 }

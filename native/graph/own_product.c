@@ -1,10 +1,8 @@
 /* Products of matrices by the function that codegen/llvm/dense/open_product.py writes.
  *
- * In:  its address, from `_capture.set_own_product`; sizes, strides and bare pointers.
- * Out: the product, with the bits of BLAS: codegen/launch/own_product.py has compared them.
- *
- * The function is compiled when it would have saved a part of what that costs. Until then BLAS computes the
- * products and a clock runs: what they take, less what the function would, is added up.
+ * In:  the object files that setup.py links; sizes, strides and bare pointers.
+ * Out: the product, with the bits of BLAS: codegen/launch/own_product.py has compared them, and names the
+ *      function with `_capture.set_own_product`.
  *
  * An output with fewer columns than its tile has is computed as its transpose, and turned: its elements are
  * the same sums, in the same order.
@@ -16,28 +14,23 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "capture_native.h"
 #include "convolution/tiles.h"
-#include "graph/clock.h"
 
 #define ALIGNMENT 64
-
-/* Nanoseconds of a call of the function beside its multiplications. Measured from 8 x 64 x 64 on. */
-#define CALL 300
-/* BLAS takes at most so many times as long: what took longer was interrupted. */
-#define MOST 4
 
 typedef void (*Product)(float *, const float *, const float *, const float *, void *, int64_t, int64_t,
                         int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
 typedef int64_t (*NeededWorkspace)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                                    int64_t);
 
+/* By level of x86-64. A build for another processor has none of them. */
+extern CAPTURE_WEAK char product_x86_64_v3[], product_x86_64_v3_workspace[];
+extern CAPTURE_WEAK char product_x86_64_v4[], product_x86_64_v4_workspace[];
+
 static Product run_product;
 static NeededWorkspace needed_workspace;
 static int64_t least_rows, least_columns;
-
-static PyObject *compile_it; /* NULL: nobody waits for it */
-static int64_t saved, worth; /* nanoseconds */
-static int64_t rate;         /* multiplications of the function in a nanosecond */
 
 static pthread_key_t ends_with_thread;
 static _Thread_local void *workspace;
@@ -96,22 +89,6 @@ static size_t needed_bytes(const OwnProduct *product)
                               : (size_t)needed_workspace(NUMBERS(product));
 }
 
-int64_t own_product_watch(const OwnProduct *product)
-{
-    return compile_it != NULL && is_taken(product) ? nanoseconds() : 0;
-}
-
-/* Several threads may do so, each for its share of the products. */
-void own_product_watched(const OwnProduct *product, int64_t count, int64_t begin)
-{
-    int64_t taken = nanoseconds() - begin;
-    int64_t own = count * (CALL + product->rows * product->columns * product->inner / rate);
-    int64_t more = (taken < MOST * own ? taken : MOST * own) - own;
-    if (more > 0) {
-        __atomic_fetch_add(&saved, more, __ATOMIC_RELAXED);
-    }
-}
-
 bool own_product_ready(const OwnProduct *product)
 {
     if (run_product == NULL || !is_taken(product)) {
@@ -156,42 +133,6 @@ void own_product_run(const OwnProduct *product, float *output, const float *left
     run_product(output, left, right, bias, workspace, NUMBERS(product));
 }
 
-int own_product_compile_if_due(void)
-{
-    if (compile_it == NULL || __atomic_load_n(&saved, __ATOMIC_RELAXED) < worth) {
-        return 0;
-    }
-    PyObject *function = compile_it; /* it is called once */
-    compile_it = NULL;
-    PyThreadState *tstate = PyThreadState_Get();
-    PyThreadState_EnterTracing(tstate); /* what traces or profiles the program sees none of it */
-    PyObject *result = PyObject_CallNoArgs(function);
-    PyThreadState_LeaveTracing(tstate);
-    Py_DECREF(function);
-    Py_XDECREF(result);
-    return result == NULL ? -1 : 0;
-}
-
-/* await_own_product(function or None, nanoseconds, multiplications, least rows, least columns) */
-static PyObject *await_own_product(PyObject *module, PyObject *args)
-{
-    PyObject *function;
-    long long nanoseconds, multiplications, rows, columns;
-    if (!PyArg_ParseTuple(args, "OLLLL", &function, &nanoseconds, &multiplications, &rows, &columns)) {
-        return NULL;
-    }
-    if (multiplications < 1) {
-        return PyErr_Format(PyExc_ValueError, "%lld multiplications in a nanosecond", multiplications);
-    }
-    least_rows = rows;
-    least_columns = columns;
-    saved = 0;
-    worth = nanoseconds;
-    rate = multiplications;
-    Py_XSETREF(compile_it, function == Py_None ? NULL : Py_NewRef(function));
-    Py_RETURN_NONE;
-}
-
 /* set_own_product(address of the product, of its workspace's size, least rows, least columns) */
 static PyObject *set_own_product(PyObject *module, PyObject *args)
 {
@@ -212,12 +153,39 @@ static PyMethodDef methods[] = {
      "set_own_product(product, workspace, rows, columns): addresses of the generated product of float32 "
      "matrices and of the function that tells the bytes of its workspace; the least output that it takes. "
      "0 as the first address: BLAS computes all products."},
-    {"await_own_product", await_own_product, METH_VARARGS,
-     "await_own_product(function, nanoseconds, multiplications, rows, columns): the function is called in "
-     "front of a graph, once the generated product would have saved so much time for outputs of that least "
-     "size, if it does so many multiplications in a nanosecond. None: nobody waits for it."},
     {NULL, NULL, 0, NULL},
 };
+
+static int add_built_products(PyObject *module)
+{
+    const struct {
+        const char *level;
+        const char *product, *workspace;
+    } built[] = {
+        {"x86-64-v3", product_x86_64_v3, product_x86_64_v3_workspace},
+        {"x86-64-v4", product_x86_64_v4, product_x86_64_v4_workspace},
+    };
+    PyObject *addresses = PyDict_New();
+    if (addresses == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof(built) / sizeof(built[0]); i++) {
+        if (built[i].product == NULL) {
+            continue;
+        }
+        PyObject *pair = Py_BuildValue("KK", (unsigned long long)(uintptr_t)built[i].product,
+                                       (unsigned long long)(uintptr_t)built[i].workspace);
+        if (pair == NULL || PyDict_SetItemString(addresses, built[i].level, pair) < 0) {
+            Py_XDECREF(pair);
+            Py_DECREF(addresses);
+            return -1;
+        }
+        Py_DECREF(pair);
+    }
+    int status = PyModule_AddObjectRef(module, "built_products", addresses);
+    Py_DECREF(addresses);
+    return status;
+}
 
 int init_own_product(PyObject *module)
 {
@@ -225,5 +193,5 @@ int init_own_product(PyObject *module)
         PyErr_SetString(PyExc_RuntimeError, "the process has no more keys for data of a thread");
         return -1;
     }
-    return PyModule_AddFunctions(module, methods);
+    return PyModule_AddFunctions(module, methods) < 0 ? -1 : add_built_products(module);
 }

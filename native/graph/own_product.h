@@ -16,18 +16,8 @@ typedef struct {
 /* Whether the generated code takes it, and has its workspace. Call it on the thread that runs the product. */
 bool own_product_ready(const OwnProduct *product);
 
-/* Where nobody has compiled it yet: when a product begins that BLAS computes instead; 0 if that is not asked.
- */
-int64_t own_product_watch(const OwnProduct *product);
-
-/* BLAS has computed `count` of them since then. */
-void own_product_watched(const OwnProduct *product, int64_t count, int64_t begin);
-
 void own_product_run(const OwnProduct *product, float *output, const float *left, const float *right,
                      const float *bias);
-
-/* Compiles it where it would have saved what that costs. 0, or -1 with an exception. */
-int own_product_compile_if_due(void);
 
 int init_own_product(PyObject *module);
 

@@ -1,8 +1,8 @@
 """A convolution as one LLVM function that calls no library.
 
 In:  `ConvolutionForm`, a target.
-Out: `emit_convolution`: declarations and definition for `codegen.llvm.emit.module_of`; the bytes of its
-     workspace.
+Out: `emit_convolution`: declarations and definition for `codegen.llvm.function_text.module_of`; the bytes of
+     its workspace.
 
     kernel[channels out, channels in * y * x] @ image[channels in * y * x, output places]
 

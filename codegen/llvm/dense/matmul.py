@@ -1,7 +1,7 @@
 """A matrix product as one LLVM function that calls no library.
 
 In:  `forms.MatmulForm`, a target.
-Out: `emit_matmul`: declarations and definition for `codegen.llvm.emit.module_of`; `workspace_bytes`.
+Out: `emit_matmul`: declarations and definition for `codegen.llvm.function_text.module_of`; `workspace_bytes`.
 
     emit_matmul(MatmulForm("f32", 32, 64, 64), target, "product")
     ->  void product(void *output, const void *left, const void *right, const void *bias, void *workspace)

@@ -7,8 +7,9 @@ Out: `emit_open_product`: two functions, the product and the bytes of workspace 
                  rows, columns, inner, output_row, left_row, left_column, right_row, right_column, bias_row)
     int64_t product_workspace(the same numbers)
 
-It is compiled once for a machine. There is one tile, so an output has at least `LEAST` rows and
-columns; whether a factor is packed is decided at run time. A bias pointer of 0 is no bias.
+The build of the extension compiles it (`object_files`), for each level of processors with wide vectors. There
+is one tile, so an output has at least `LEAST` rows and columns; whether a factor is packed is decided at run
+time. A bias pointer of 0 is no bias.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from codegen.llvm.dense.blocking import Plan, plans, workspace
 from codegen.llvm.dense.forms import MatmulForm, Strides
 from codegen.llvm.dense.matmul import by_plan, definition
 from codegen.llvm.dense.writer import Writer
-from codegen.llvm.function_text import FunctionText
+from codegen.llvm.function_text import FunctionText, module_of
 from codegen.llvm.target import Target
 from codegen.llvm.types import SIZES
 
+#: the levels with vectors that are wide enough to be faster than BLAS on some processors
+LEVELS = ("x86-64-v3", "x86-64-v4")
 LEAST = (8, 32)
 FORM = MatmulForm(
     "f32",
@@ -66,3 +69,20 @@ def _workspace(target: Target, symbol: str) -> tuple[dict[str, str], str]:
     head = f"define i64 @{symbol}({arguments}) {target.attributes()} {{"
     lines = [head, "entry:", *function.entry, *function.frames[0].lines, f"  ret i64 {size}", "}"]
     return function.declarations, "\n".join(lines)
+
+
+def symbol_of(level: str) -> str:
+    """The name of the product in the extension: "x86-64-v3" -> "product_x86_64_v3"."""
+    return f"product_{level.replace('-', '_')}"
+
+
+def object_files() -> dict[str, bytes]:
+    """The object files for the extension, by level."""
+    from codegen.llvm.compiler import compiler_of  # lazy: it loads LLVM, and other emitters need none of it
+
+    files = {}
+    for level in LEVELS:
+        target = Target.level(level)
+        text = module_of(emit_open_product(target, symbol_of(level)))
+        files[level] = compiler_of(target).object_file(text, is_scheduled=True)
+    return files

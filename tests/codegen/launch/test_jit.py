@@ -21,6 +21,7 @@ from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
 from codegen.launch import jit
 from codegen.launch.jit import CompiledKernel, compile_kernels, external_names
+from codegen.llvm.compiler import Compiler
 from codegen.llvm.target import _ADDED, LEVELS, Target, _missing, _named
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -138,7 +139,7 @@ def test_store_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> bytes:
         raise AssertionError("compiled although it is in the store")
 
-    monkeypatch.setattr(jit._Compiler, "object_file", refuse)
+    monkeypatch.setattr(Compiler, "object_file", refuse)
     (again,) = compile_kernels([scale("k", 10.5, function="erfc")], store=store)
     assert torch.equal(call(again, x), expected)
 

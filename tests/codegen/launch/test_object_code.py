@@ -9,6 +9,7 @@ import math
 import pytest
 
 from codegen.launch import jit, object_code, symbols
+from codegen.llvm.compiler import compiler_of
 from codegen.llvm.target import Target
 
 TEXT = """
@@ -35,7 +36,7 @@ def on_this_processor() -> None:
 
 
 def compiled(text: str) -> bytes:
-    return jit._compiler(Target.host()).object_file(text, is_scheduled=False)
+    return compiler_of(Target.host()).object_file(text, is_scheduled=False)
 
 
 def test_constants_calls_and_functions_of_other_libraries() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import logging
-import sys
+import platform
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,56 +17,51 @@ from torch import Tensor
 
 import capture
 from codegen.compile_fx import compile_fx
-from codegen.kernel.errors import CompilationFailed
-from codegen.launch import jit, own_product
+from codegen.launch import own_product
 from codegen.launch.jit import compile_text
-from codegen.llvm.dense.open_product import FORM, LEAST, emit_open_product
-from codegen.llvm.emit import module_of
+from codegen.launch.levels import best_level
+from codegen.llvm.compiler import compiler_of
+from codegen.llvm.dense.open_product import FORM, LEAST, LEVELS, emit_open_product
+from codegen.llvm.function_text import module_of
 from codegen.llvm.target import Target
 
 ARGUMENTS = FORM.arguments()
 
 
-class Store(dict[tuple[str, ...], bytes]):
-    def put(self, parts: tuple[str, ...], data: bytes, kind: str = "") -> None:
-        self[parts] = data
-
-    def get(self, parts: Any, kind: Any = None) -> Any:
-        return super().get(parts)
+SYMBOLS = ("product", "product_workspace")
 
 
 @pytest.fixture(scope="module")
 def code() -> Any:
-    text = module_of(emit_open_product(Target.host(), own_product.SYMBOL))
-    return compile_text(text, list(own_product.SYMBOLS), Target.host())
+    text = module_of(emit_open_product(Target.host(), "product"))
+    return compile_text(text, list(SYMBOLS), Target.host())
 
 
 def test_it_is_scheduled_and_kernels_are_not(code: Any) -> None:
     scheduled = code.asm
-    compiler = jit._compiler(Target.host())
+    compiler = compiler_of(Target.host())
     assert compiler.assembly(code.text, is_scheduled=False) != scheduled
     assert compiler.assembly(code.text, is_scheduled=True) == scheduled  # LLVM has its options back
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in a new process with one thread; afterwards the function of before is in use again."""
-    before, threads = own_product.state, torch.get_num_threads()
+    """As in a new process with one thread; afterwards products are those of one again."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     monkeypatch.setattr(own_product, "state", own_product.State())
     _capture.set_own_product(0, 0, 0, 0)
     yield
+    monkeypatch.undo()
     torch.set_num_threads(threads)
-    _capture.await_own_product(None, 0, 1, 0, 0)
     _capture.set_own_product(0, 0, 0, 0)
-    if before.code is not None:
-        address = getattr(before.code, "address", None) or before.code.__getitem__
-        _capture.set_own_product(*map(address, own_product.SYMBOLS), *own_product.LEAST)
+    own_product.state.tried = False
+    own_product.want()
 
 
 def put_in_use(code: Any) -> None:
     own_product.state.tried = True
-    _capture.set_own_product(*map(code.address, own_product.SYMBOLS), *LEAST)
+    _capture.set_own_product(*map(code.address, SYMBOLS), *LEAST)
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
@@ -260,10 +255,42 @@ def test_threads_have_workspaces_of_their_own(fresh: None, code: Any) -> None:
 
 # --- whether it is used -----------------------------------------------------------------------------------
 
+is_built = pytest.mark.skipif(
+    not _capture.built_products, reason="the build for this processor has no generated product"
+)
 
+
+def test_the_build_has_the_functions_of_the_levels() -> None:
+    assert set(_capture.built_products) in (set(), set(LEVELS))
+    assert not _capture.built_products or platform.machine() == "x86_64"
+
+
+@is_built
+@pytest.mark.parametrize("level", [level for level in LEVELS if level <= best_level()])
+def test_the_built_function_is_that_of_the_emitter(fresh: None, level: str) -> None:
+    """One that was built before the emitter changed would be found here: `make` builds it again."""
+    text = module_of(emit_open_product(Target.level(level), "product"))
+    emitted = compile_text(text, list(SYMBOLS), Target.level(level))
+    numbers = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(ARGUMENTS))
+    built = numbers(_capture.built_products[level][1])
+    for sizes in ((8, 32, 1), (200, 600, 193), (33, 70, 5000)):
+        m, n, k = sizes
+        given = (m, n, k, n, k, 1, n, 1, 0)
+        assert built(*given) == numbers(emitted.address("product_workspace"))(*given)
+        x, y = randn(m, k), randn(k, n, seed=1)
+        run = compiled(mm, x, y)
+        own_product.state.tried = True
+        found = []
+        for addresses in (_capture.built_products[level], tuple(map(emitted.address, SYMBOLS))):
+            _capture.set_own_product(*addresses, *LEAST)
+            found.append(run(x, y)[0])
+        assert torch.equal(*found)
+
+
+@is_built
 def test_bits_are_those_of_eager_where_it_is_used(fresh: None) -> None:
-    own_product.compile_it()
-    if own_product.state.code is None:
+    own_product.want()
+    if not own_product.state.used:
         pytest.skip("the generated function gives other bits than this BLAS, or is slower")
     for m, n, k in ((16, 64, 30), (33, 70, 190), (40, 50, 250), (9, 33, 700), (50, 12, 90), (64, 31, 600)):
         for factor in (1, 1e-22):  # products of tiny numbers are no longer normal
@@ -278,234 +305,55 @@ def test_other_bits_are_refused(
 ) -> None:
     monkeypatch.setattr(own_product, "_blas", lambda: lambda output, left, right, bias: None)
     with caplog.at_level(logging.DEBUG, "capture.codegen"):
-        own_product._try(code, bytes, code.address)
-    assert own_product.state.code is None
+        own_product.try_it(*map(code.address, SYMBOLS))
+    assert not own_product.state.used
     assert "does not give the bits of BLAS at (33, 70, 100" in caplog.text
 
 
 def test_slower_code_is_refused(fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_product, "_equal", lambda *_: True)
     monkeypatch.setattr(own_product, "_faster", lambda *_: False)
-    own_product._try(code, bytes, code.address)
-    assert own_product.state.code is None
+    own_product.try_it(*map(code.address, SYMBOLS))
+    assert not own_product.state.used
 
 
-def test_a_later_process_takes_the_object_file(
-    fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
-    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
-    store = Store()
-    own_product._try(code, lambda: code.object_file(None), code.address)
-    own_product.share(store, "1")
-    assert not store  # no plan has products
-    own_product.want()
-    own_product.share(store, "1")
-    assert list(store) == [own_product.parts_of("1")]
+def count_trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    trials: list[tuple[int, int]] = []
+    monkeypatch.setattr(own_product, "try_it", lambda *addresses: trials.append(addresses))
+    return trials
 
-    for version, has_it in (("2", False), ("1", True)):
-        own_product.state = own_product.State()
-        own_product.share(store, version)
-        assert own_product.state.code is None
-        own_product.want()  # the plans of a stored backward are read when it runs
-        assert (own_product.state.code is not None) is has_it
+
+@is_built
+def test_it_is_tried_once_and_only_for_products(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_product, "host_level", best_level)
+    trials = count_trials(monkeypatch)
     x, y = randn(20, 30), randn(30, 40)
-    torch.testing.assert_close(compiled(mm, x, y)(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
+    compiled(lambda x: x + 1, x)
+    assert trials == []
+    for _ in range(2):
+        compiled(mm, x, y)
+    assert trials == [_capture.built_products[level] for level in LEVELS if level == best_level()]
 
 
-def test_without_a_store_the_function_is_compiled_once(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a store needs the object file of machine code that is there already."""
-    compiled_texts = []
-    compile_object = jit._object_file
-
-    def counted(text: str, *settings: Any, **more: Any) -> bytes:
-        compiled_texts.append(text)
-        return compile_object(text, *settings, **more)
-
-    monkeypatch.setattr(jit, "_object_file", counted)
-    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
-    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v4", "another"])
+def test_a_processor_runs_none_of_a_higher_level(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setattr(own_product, "host_level", lambda: level)
+    monkeypatch.setattr(own_product, "best_level", lambda: "x86-64-v2")
+    trials = count_trials(monkeypatch)
     own_product.want()
-    own_product.compile_it()
-    own_product.compile_it()
-    assert own_product.state.code is not None
-    assert len(compiled_texts) == 1
-    store = Store()
-    own_product.share(store, "1")
-    assert own_product.parts_of("1") in store
+    assert trials == []
 
 
-# --- when it is compiled ----------------------------------------------------------------------------------
-
-
-def let_it_save(monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> None:
-    """Graphs that are made from now on wait for so much. The function is faster than BLAS on each machine."""
-    monkeypatch.setattr(own_product, "COMPILATION", own_product.PARTS * nanoseconds)
-    monkeypatch.setattr(own_product, "IMPORT", 0)
-    monkeypatch.setattr(own_product, "MULTIPLICATIONS", 1_000_000)
-
-
-def count_compilations(monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> list[int]:
-    calls: list[int] = []
-    let_it_save(monkeypatch, nanoseconds)
-    monkeypatch.setattr(own_product, "share", lambda *_: None)  # other tests may have filled the store
-    monkeypatch.setattr(own_product, "compile_it", lambda: calls.append(1))
-    return calls
-
-
-def compiled_by_turn(calls: list[int], turns: int) -> list[int]:
-    x, y = randn(200, 300), randn(300, 400)
-    run = compiled(mm, x, y)
-    found = []
-    for _ in range(turns):
-        torch.testing.assert_close(run(x, y)[0], x @ y)
-        found.append(len(calls))
-    return found
-
-
-def test_it_is_compiled_once_when_it_would_have_saved_a_part_of_what_that_costs(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A call takes 300 ns at this speed, and BLAS is believed to take four times as long at most."""
-    calls = count_compilations(monkeypatch, 9 * 900)
-    assert compiled_by_turn(calls, 20) == [0] * 9 + [1] * 11
-
-
-def test_a_function_that_is_no_faster_than_blas_is_not_compiled(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = count_compilations(monkeypatch, 1)
-    monkeypatch.setattr(own_product, "LANES", {})
-    monkeypatch.setattr(own_product, "MULTIPLICATIONS", 0.001)  # in a quarter of a nanosecond: 6 s a product
-    assert compiled_by_turn(calls, 20) == [0] * 20
-
-
-def test_graphs_for_all_sizes_wait_for_it_too(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = count_compilations(monkeypatch, 1)
+def test_graphs_for_all_sizes_use_it_too(fresh: None, code: Any) -> None:
+    put_in_use(code)
+    recorder = Recorder()
 
     @capture.compile(dynamic=True)
     def product(x, y):
         return x @ y
 
     for rows in (200, 201, 202):
-        x, y = randn(rows, 300), randn(300, 400)
-        torch.testing.assert_close(product(x, y), x @ y)
-    assert calls == [1]
-
-
-@pytest.mark.parametrize("size", [(7, 300, 400), (30, 300, 31)])
-def test_products_that_it_does_not_take_save_nothing(
-    fresh: None, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int, int]
-) -> None:
-    calls = count_compilations(monkeypatch, 1)
-    rows, inner, columns = size
-    x, y = randn(rows, inner), randn(inner, columns)
-    run = compiled(mm, x, y)
-    for _ in range(5):
-        run(x, y)
-    assert calls == []
-
-
-def test_several_threads_do_not_wait_for_it(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = count_compilations(monkeypatch, 1)
-    x, y = randn(20, 30), randn(30, 40)
-    run = compiled(mm, x, y)
-    torch.set_num_threads(2)
-    for _ in range(5):
-        run(x, y)
-    assert calls == []
-
-
-def test_the_next_process_has_what_is_compiled_late(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_it_save(monkeypatch, 1)
-    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
-    monkeypatch.setattr(own_product, "_faster", lambda *_: True)
-    x, y = randn(20, 30), randn(30, 40)
-    run, store = compiled(mm, x, y), Store()
-    own_product.share(store, "1")
-    for _ in range(3):
-        torch.testing.assert_close(run(x, y)[0], x @ y, rtol=1e-5, atol=1e-5)
-    assert own_product.state.code is not None
-    assert own_product.parts_of("1") in store
-
-
-def test_code_that_lost_its_trial_is_tried_again_and_not_compiled(
-    fresh: None, code: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A busy machine may have made it slow."""
-    monkeypatch.setattr(own_product, "_equal", lambda *_: True)
-    store = Store()
-    for is_faster in (False, True):
-        monkeypatch.setattr(own_product, "_faster", lambda *_, answer=is_faster: answer)
-        own_product.state = own_product.State()
-        own_product.want()
-        if not store:
-            own_product._try(code, lambda: code.object_file(None), code.address)
-        own_product.share(store, "1")
-        assert list(store) == [own_product.parts_of("1")]
-        assert (own_product.state.code is not None) is is_faster
-
-
-def test_a_process_without_a_compiler_waits_for_its_import_too(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    costs = []
-    monkeypatch.setattr(_capture, "await_own_product", lambda _, cost, *least: costs.append(cost))
-    monkeypatch.setitem(sys.modules, "llvmlite", sys)  # `import capture` reads its version
-    for loaded in (True, False):
-        with monkeypatch.context() as patched:
-            patched.setitem(sys.modules, "llvmlite.binding", sys)
-            if not loaded:
-                patched.delitem(sys.modules, "llvmlite.binding")
-            own_product.state = own_product.State()
-            own_product.want()
-    first, second = costs
-    compilation, both = own_product.COMPILATION, own_product.COMPILATION + own_product.IMPORT
-    assert (first, second) == (compilation // own_product.PARTS, both // own_product.PARTS)
-
-
-def test_blas_computes_where_it_can_not_be_compiled(
-    fresh: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: Any) -> Any:
-        raise CompilationFailed("no machine code today", "")
-
-    let_it_save(monkeypatch, 1)
-    monkeypatch.setattr(jit, "compile_text", refuse)
-    x, y = randn(200, 300), randn(300, 400)
-    run = compiled(mm, x, y)
-    for _ in range(3):
-        torch.testing.assert_close(run(x, y)[0], x @ y)
-    assert [record.message for record in caplog.records] == [
-        "BLAS computes all products of matrices: the generated one can't be used: no machine code today"
-    ]
-
-
-def test_an_interrupt_while_it_is_compiled_is_the_programs(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    let_it_save(monkeypatch, 1)
-    monkeypatch.setattr(own_product, "compile_it", interrupted)
-    x, y = randn(200, 300), randn(300, 400)
-    run = compiled(mm, x, y)
-    run(x, y)
-    with pytest.raises(KeyboardInterrupt):
-        run(x, y)
-    torch.testing.assert_close(run(x, y)[0], x @ y)
-
-
-def test_what_profiles_the_program_sees_none_of_it(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = count_compilations(monkeypatch, 1)
-    x, y = randn(200, 300), randn(300, 400)
-    run, seen = compiled(mm, x, y), []
-    sys.setprofile(lambda frame, event, argument: seen.append(frame.f_code.co_name))
-    try:
-        run(x, y)
-        run(x, y)
-    finally:
-        sys.setprofile(None)
-    assert calls == [1]
-    assert "<lambda>" not in seen
+        product(randn(rows, 300), randn(300, 400))
+    assert [call["rows"] for call in recorder.calls] == [200, 201, 202]

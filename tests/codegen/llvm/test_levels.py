@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from codegen.kernel.printer import print_program
-from codegen.launch.jit import _compiler
+from codegen.llvm.compiler import compiler_of
 from codegen.llvm.emit import emit
 from codegen.llvm.target import LEVELS, Target
 from tests.codegen.lowering_check import check, kernels, lowered
@@ -111,13 +111,13 @@ def test_assembles_for_aarch64(name: str) -> None:
     for kernel in kernels(program_of(name)):
         text = emit(kernel, target)
         assert "x86" not in text, f"{kernel.name} is tied to another processor"
-        compiler = _compiler(target)
+        compiler = compiler_of(target)
         assembly = compiler.machine.emit_assembly(compiler.optimised(text))
         assert re.search(r"^\s+ret$", assembly, re.MULTILINE)
 
 
 def test_aarch64_code_uses_its_vectors() -> None:
-    compiler = _compiler(Target.level("aarch64"))
+    compiler = compiler_of(Target.level("aarch64"))
     (kernel,) = kernels(program_of("mul_add"))
     assembly = compiler.machine.emit_assembly(compiler.optimised(emit(kernel, Target.level("aarch64"))))
     assert re.search(r"fmul\s+v\d+\.4s|fmla\s+v\d+\.4s", assembly), assembly

@@ -12,7 +12,7 @@ from torch import Tensor
 from codegen.launch.jit import compile_text
 from codegen.llvm.dense.forms import MatmulForm
 from codegen.llvm.dense.matmul import emit_matmul, workspace_bytes
-from codegen.llvm.emit import module_of
+from codegen.llvm.function_text import module_of
 from codegen.llvm.target import Target
 
 DTYPES = {

@@ -8,11 +8,11 @@ import re
 import pytest
 import torch
 
-from codegen.launch.jit import _compiler
+from codegen.llvm.compiler import compiler_of
 from codegen.llvm.dense.forms import MatmulForm, Strides
 from codegen.llvm.dense.matmul import emit_matmul, workspace_bytes
 from codegen.llvm.dense.writer import Number
-from codegen.llvm.emit import module_of
+from codegen.llvm.function_text import module_of
 from codegen.llvm.target import LEVELS, Target
 from codegen.llvm.values import Code
 from tests.codegen.llvm.dense.run import (
@@ -172,7 +172,7 @@ def test_every_level_is_assembled_without_foreign_functions(level: str) -> None:
     for dtype in ("f32", "bf16", "f16", "i64"):
         declarations, text = emit_matmul(MatmulForm(dtype, 33, None, 40), target, "product")
         assert all(name.startswith("@llvm.") for name in declarations)
-        assembly = _compiler(target).assembly(module_of([(declarations, text)]), is_scheduled=True)
+        assembly = compiler_of(target).assembly(module_of([(declarations, text)]), is_scheduled=True)
         assert not re.search(r"^\s+(callq?|bl)\s", assembly, re.MULTILINE)
 
 
