@@ -110,7 +110,8 @@ def planned(
     graph.compiled = compiled
     graph.extern_calls = plan.extern_calls
     graph.native_calls = plan.native
-    if plan.native:
+    graph.own_products = plan.own
+    if plan.own:
         own_product.want()
     watch(graph, plan.work)
     subject = events.subject()

@@ -47,6 +47,7 @@ class CompiledGraph(Base):
     compiled: list[Any]
     extern_calls: list[str]
     native_calls: list[str]
+    own_products: bool
     is_stopgap = False  # its kernels could not be compiled: it calls operators
     fails_unchanged = True  # if it raises, its inputs are as they were
 

@@ -1,6 +1,6 @@
 """Products of float32 matrices by generated code, where that gives the bits of BLAS in less time.
 
-In:  nothing. A plan has products.
+In:  the products of plans.
 Out: `_capture` knows the function (native/graph/own_product.c); it takes the products of all plans.
 
     want()   ->   the function that the extension has for this level of processors is tried, once
@@ -17,13 +17,15 @@ import ctypes
 import functools
 import hashlib
 import logging
+import math
 import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import _capture
+import torch
 
 from capture_records import dataclass
 from codegen.launch.levels import best_level, host_level
@@ -62,8 +64,26 @@ class State:
 state = State()
 
 
+class HasSizes(Protocol):
+    """A product of matrices. Each size may be an open number."""
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+    @property
+    def rows(self) -> Any: ...
+    @property
+    def columns(self) -> Any: ...
+
+
+def may_take(product: HasSizes) -> bool:
+    """Whether its output may be large enough, as it is or as its transpose. Open sizes may be."""
+    sizes = product.rows, product.columns
+    is_open = any(type(size) is not int for size in sizes)
+    return product.dtype is torch.float32 and (is_open or math.prod(sizes) >= math.prod(LEAST))
+
+
 def want() -> None:
-    """A plan has products: from here on the function computes them, if this process has a good one."""
+    """A plan has such products: from here on the function computes them, if this process has a good one."""
     if not state.tried:
         state.tried = True
         # the names sort; CAPTURE_CPU may name a level above this processor's, which is an error elsewhere

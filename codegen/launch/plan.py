@@ -30,6 +30,7 @@ from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
+from codegen.launch.own_product import may_take
 from codegen.launch.workspace import places
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ class Work:
 class LaunchPlan:
     """The arguments of `_capture.CompiledGraph`, and facts about them.
 
-    `native`: the products that run without the operator. `work`: by position of the instruction. `open_words`
-    and `open_objects`: the positions that depend on other sizes, if the plan was made from open numbers.
+    `native`: the products that run without the operator; `own`: the generated function may compute one of
+    them. `work`: by position of the instruction. `open_words` and `open_objects`: the positions that depend
+    on other sizes, if the plan was made from open numbers.
     """
 
     words: bytes
@@ -72,6 +74,7 @@ class LaunchPlan:
     workspace_size: int
     extern_calls: list[str]
     native: list[str]
+    own: bool
     work: dict[int, Work]
     open_words: list[tuple[int, OpenNumber]]
     open_objects: list[tuple[int, OpenNumber]]
@@ -546,6 +549,7 @@ class Planner:
             closed(self.workspace_size),
             calls,
             native,
+            any(map(may_take, self.matmuls.values())),
             self.work,
             open_places(words),
             open_places(self.objects),

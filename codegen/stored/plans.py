@@ -77,6 +77,7 @@ def plan_data(graph: CompiledGraph, writer: Writer, store: Any) -> dict[str, Any
         "views": writer.write(graph.views),
         "extern_calls": graph.extern_calls,
         "native_calls": graph.native_calls,
+        "own_products": graph.own_products,
         "counts": list(graph.counts),
         "may_fail": graph.may_fail,
     }
@@ -129,7 +130,8 @@ def plan_of(data: dict[str, Any], reader: Reader, fallback: Callable[..., Any] |
     graph.codes = codes
     graph.views = reader.read(data["views"])
     graph.extern_calls, graph.native_calls = data["extern_calls"], data["native_calls"]
-    if graph.native_calls:
+    graph.own_products = data["own_products"]
+    if graph.own_products:
         own_product.want()
     graph.counts = Counts(*data["counts"])
     graph.may_fail = data["may_fail"]

@@ -324,11 +324,15 @@ def count_trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 @is_built
-def test_it_is_tried_once_and_only_for_products(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_tried_once_and_only_for_products_that_it_may_take(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(own_product, "host_level", best_level)
     trials = count_trials(monkeypatch)
     x, y = randn(20, 30), randn(30, 40)
     compiled(lambda x: x + 1, x)
+    compiled(mm, x[:5], y)
+    compiled(mm, x.double(), y.double())
     assert trials == []
     for _ in range(2):
         compiled(mm, x, y)
