@@ -169,12 +169,10 @@ def _machine_code(
     return found
 
 
-def compile_text(
-    text: str, symbols: list[str], target: Target, store: ObjectStore | None = None
-) -> MachineCode:
+def compile_text(text: str, symbols: list[str], target: Target) -> MachineCode:
     """The linked code of a module of LLVM text, scheduled. Raises CompilationFailed."""
     with _lock:
-        linked = _link(_object_file(text, target, store, is_scheduled=True), text, symbols)
+        linked = _link(compiler_of(target).object_file(text, is_scheduled=True), text, symbols)
         return MachineCode(linked, text, target, is_scheduled=True)
 
 
