@@ -3,7 +3,7 @@
 In:  LLVM text, and the machine that the code is for.
 Out: the bytes of an object file; texts for readers and for other processes.
 
-    compiler_of(Target.host()).object_file("define i32 @k_1f0a(...", is_scheduled=False)   ->   "..ELF.." (bytes)
+    compiler_of(Target.host()).object_file("define i32 @k_1f0a(..", is_scheduled=False)   ->   b"..ELF.."
 
 It needs nothing of torch: the build of the extension uses it, too. One thread at a time may be in here;
 in processes of programs that is who holds the lock of `codegen.launch.jit`.
