@@ -27,6 +27,7 @@ from codegen.lower.nodes import (
     all_known,
     as_expr,
     as_scalar,
+    is_known,
     is_result_with_offset,
     is_view,
     is_view_of_input,
@@ -150,7 +151,7 @@ class Lowering:
         self.program.inputs.append(node.name)
         if not isinstance(self.val, torch.Tensor):
             self.values[node] = as_scalar(self.val)
-        elif self.val.dtype in IR_DTYPES and self.val.layout == torch.strided:
+        elif is_known(self.val):
             shape, strides = sizes_of(self.val), strides_of(self.val)
             stored = self.new_buffer(node.name, "input", self.val.dtype, shape, strides)
             self.values[node] = self.latest[node.name] = stored

@@ -118,11 +118,12 @@ def all_known(node: fx.Node) -> bool:
     """True where kernels can read all tensor arguments and write all results."""
     vals = [argument.meta.get("val") for argument in node.all_input_nodes]
     vals += node.meta["val"] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
-    return all(
-        val.dtype in IR_DTYPES and val.layout == torch.strided
-        for val in vals
-        if isinstance(val, torch.Tensor)
-    )
+    return all(is_known(val) for val in vals if isinstance(val, torch.Tensor))
+
+
+def is_known(val: torch.Tensor) -> bool:
+    """Whether kernels can read and write such tensors. Complex and sparse ones only operators can."""
+    return val.dtype in IR_DTYPES and val.layout == torch.strided
 
 
 def is_result_with_offset(node: fx.Node) -> bool:

@@ -27,6 +27,7 @@ import torch
 from torch import fx
 
 from capture_records import dataclass
+from codegen.lower.nodes import is_known
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological
@@ -112,15 +113,16 @@ class OrderedWrites:
 def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
     """Which writes get an order.
 
-    Inputs need no order if nobody reads what is written. If an input is computed again as a whole, everything
-    but operator calls can use the values; operator calls take tensors. The last contents are then a version.
+    Inputs need no order if nobody reads what is written, and get none if kernels can't write to them. If an
+    input is computed again as a whole, everything but operator calls can use the values; operator calls take
+    tensors. The last contents are then a version.
     """
     contents: dict[str, list[fx.Node]] = {}
     final: dict[str, fx.Node] = {}
     for node in graph.nodes:
         if "contents_of" in node.meta:
             contents.setdefault(node.meta["contents_of"], []).append(node)
-        if node.target is aten.copy_.default and node.args[0].op == "placeholder":
+        if node.target is aten.copy_.default and _is_known_input(node.args[0]):
             final[node.args[0].name] = node.args[1]
     versions: dict[fx.Node, str] = {}
     whole: set[fx.Node] = set()
@@ -143,6 +145,10 @@ def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
         else:
             possible.add(name)
     return OrderedWrites(versions, frozenset(whole), frozenset(possible))
+
+
+def _is_known_input(node: fx.Node) -> bool:
+    return node.op == "placeholder" and is_known(node.meta["val"])
 
 
 def _is_in_part(node: fx.Node) -> bool:

@@ -156,9 +156,14 @@ TAKE_FLOATS = frozenset(
 def with_floats(tx: Interpreter, name: str, operands: list[Variable]) -> list[Variable]:
     """The operands, with a Python float that changes from call to call as the number that NumPy makes of it.
 
-    Beside complex numbers, where infinite ones have parts that are no numbers, it stays a constant.
+    Beside complex numbers, where infinite ones have parts that are no numbers, it stays a constant; and so
+    does what is stored among whole numbers, which NumPy cuts off.
     """
     operands = [realize(value) for value in operands]
+    if name == "setitem":
+        array, key, value = operands
+        stored = with_floats(tx, "add", [array, value])[1] if _holds_floats(array) else value
+        return [array, key, stored]
     if name not in TAKE_FLOATS or len(operands) != 2:
         return operands
     arrays = [value for value in operands if isinstance(value, numpy_array.NumpyVariable)]
@@ -178,6 +183,10 @@ def with_floats(tx: Interpreter, name: str, operands: list[Variable]) -> list[Va
     assert isinstance(tensor, TensorVariable)
     made = numpy_array.NumpyVariable(tensor, example)
     return [made if value is number else value for value in operands]
+
+
+def _holds_floats(value: Variable) -> bool:
+    return isinstance(value, numpy_array.NumpyVariable) and value.example.dtype.kind == "f"
 
 
 def _present(tx: Interpreter, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:

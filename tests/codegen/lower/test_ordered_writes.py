@@ -236,6 +236,24 @@ def test_reads_between_writes(program: Callable[..., Any]) -> None:
         compare(program, torch.empty_strided((8, 8), layout).copy_(x), torch.randn(8))
 
 
+def a_part_of_a_spectrum(x: Tensor) -> Any:
+    x[2:5] *= 0.5
+    x[0] = 1
+    return x.abs().sum(), torch.fft.ifft(x).real * 2
+
+
+def places_of_a_spectrum(x: Tensor) -> Any:
+    x[torch.tensor([1, 2, 1])] = 0.25
+    return x * 2
+
+
+@pytest.mark.parametrize("program", [a_part_of_a_spectrum, places_of_a_spectrum])
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_inputs(program: Callable[..., Any], dtype: torch.dtype) -> None:
+    """Kernels can't write to them, so their contents have no versions."""
+    compare(program, torch.randn(8, dtype=dtype))
+
+
 def test_an_error_behind_a_write() -> None:
     """The graph writes nothing before it has found the error; eager runs again and writes what it writes."""
 

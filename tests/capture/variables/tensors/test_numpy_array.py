@@ -88,7 +88,15 @@ def test_autograd_counts_no_write_to_an_array(write: Any, backend: str) -> None:
     assert outcome(capture.compile(write, backend=backend)) == outcome(write)
 
 
+def stored(a: Any, f: float) -> Any:
+    a[1] = f
+    a[3:] = f * 2
+    a[a > 1] = f
+    return a, a[::2]
+
+
 WITH_FLOATS = {
+    "stored": stored,
     "add": lambda a, f: (a + f, f + a),
     "sub": lambda a, f: (a - f, f - a),
     "mul": lambda a, f: (a * f, np.multiply(f, a)),
