@@ -5,6 +5,8 @@ NaN, infinities and signed zeros too.
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 from typing import Any
 
@@ -131,6 +133,27 @@ def test_powers_of_complex_numbers_are_those_of_numpy() -> None:
 
     array = np.array([0j, 1j], np.complex64)
     assert repr(capture.compile(program, backend="eager")(array)) == repr(program(array))
+
+
+COMPLEX = {
+    "add": lambda a, b: (a[0] + a[1], a + a[1], a + b, a + a.real, 2.5 - a[0], np.subtract(a, b[0])),
+    "mul": lambda a, b: (a[0] * a[1], a * b, np.multiply(a[1], b), np.square(a)),
+    "div": lambda a, b: (a[0] / a[1], a / b, a / 2.0, np.reciprocal(a)),
+    "products": lambda a, b: (a @ b, a.dot(b), np.vdot(a, b), np.outer(a, b), a.prod()),
+    "in place": lambda a, b: (operator.iadd(a[0], a[1]), operator.imul(a.copy(), b[1])),
+    "others": lambda a, b: (-a, abs(a), a.conj(), a.sum(), a == b, np.where(a.real > 0, a, b), a.real),
+}
+
+
+@pytest.mark.parametrize("function", COMPLEX.values(), ids=COMPLEX)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_complex_numbers_are_those_of_numpy(function: Any) -> None:
+    """Also where a part is infinite or no number: torch gives other parts there."""
+    fast = capture.compile(function)
+    numbers = [1 + 2j, complex(math.inf, 0), complex(math.inf, 3), complex(0, math.inf), 1e300 - 1e300j]
+    for first, second in itertools.product([*numbers, complex(math.nan, 1)], repeat=2):
+        a, b = np.array([first, second, 1 + 1j]), np.array([second, 1j, first])
+        assert repr(fast(a.copy(), b)) == repr(function(a.copy(), b))
 
 
 def changed_in_place(a: Any) -> Any:
