@@ -123,8 +123,9 @@ def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[Numpy
     known = [v.as_constant() for v in args if isinstance(v, (ConstantVariable, SymbolicVariable))]
     floats = [value for value in known if isinstance(value, float)]
     with np.errstate(over="ignore"):
-        if name in COMPLEX_ARITHMETIC or not all(np.isfinite(kind.type(value)) for value in floats for kind in kinds):
-            raise numpy_agreement.differs(name)
+        are_finite = all(np.isfinite(kind.type(value)) for value in floats for kind in kinds)
+    if name in COMPLEX_ARITHMETIC or not are_finite:
+        raise numpy_agreement.differs(name)
 
 
 ORDER = frozenset(("lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal"))
