@@ -20,10 +20,11 @@ from torch.utils._pytree import tree_map
 
 # Functions for which torch._numpy gives the same dtype, shape and aliasing as NumPy (each use checks that).
 # Functions are left out if their results depend on ties (argsort), on signs that LAPACK chooses or on random
-# streams, if they raise for some values only, or if torch treats NaN or signed zeros in another way.
+# streams, if they raise for some values only, or if torch treats NaN, signed zeros or quotients beyond the
+# largest number (fmod) in another way.
 ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not
     bitwise_or bitwise_xor ceil conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1
-    fabs floor floor_divide fmax fmin fmod greater greater_equal hypot invert isfinite isinf isnan less
+    fabs floor floor_divide fmax fmin greater greater_equal hypot invert isfinite isinf isnan less
     less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor matmul
     maximum minimum multiply negative nextafter not_equal positive power rad2deg radians reciprocal rint
     signbit sin sinh sqrt square subtract tan tanh true_divide trunc"""

@@ -68,12 +68,15 @@ def operation(
     """One node."""
     if name in ON_NUMBERS and isinstance(args[0], numpy_array.NumpyVariable) and _is_number(args[0]):
         name = ON_NUMBERS[name]
+    if name == "pow" and _is_square_root(*args):
+        kind, name, args = "function", "sqrt", args[:1]
     args = [_as_array(value) if isinstance(value, NumpySymbol) else value for value in args]
     args = with_floats(tx, name, args)
     operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, numpy_array.NumpyVariable)]
     if any(v.example.dtype == np.float16 for v in operands):
         raise GraphBreak("numpy_differs", name=name, what="rounding of half precision")
     _check_complex(name, args, operands)
+    _check_powers(name, args)
     _check_order(name, args, operands)
     if name == "dot" and not all(isinstance(a, numpy_array.NumpyVariable) and a.example.ndim for a in args):
         raise numpy_agreement.differs(name)
@@ -105,14 +108,22 @@ def _is_number(value: NumpyVariable) -> bool:
     return isinstance(value.example, np.generic)
 
 
-#: What has other parts in torch where a part of a complex number is infinite, no number or becomes so. torch
-#: multiplies what it adds by `alpha`, also by 1 (`0 * inf`), and takes infinite products for such.
+#: What has other parts in torch where a part of a complex number is infinite, no number or becomes so, or a
+#: zero of the other sign. torch multiplies what it adds by `alpha`, also by 1 (`0 * inf`).
 COMPLEX_ARITHMETIC = frozenset(
     f"{prefix}{name}"
-    for name in ("add", "sub", "subtract", "mul", "multiply", "matmul", "pow", "power", "float_power")
-    + ("dot", "vdot", "inner", "outer", "tensordot", "prod", "cumprod", "reciprocal", "square", "convolve")
+    for name in ("add", "sub", "subtract", "mul", "multiply", "matmul", "pow", "neg", "negative", "square")
+    + ("reciprocal", "arccos", "log1p", "nan_to_num", "dot", "vdot", "outer", "kron", "cross", "einsum")
+    + ("tensordot", "prod", "cumprod", "diff", "vander")
     for prefix in ("", "i")
 )
+
+
+def _is_square_root(base: Variable, exponent: Variable, *_: Variable) -> bool:
+    """Whether NumPy takes the square root in place of the power."""
+    if not isinstance(exponent, ConstantVariable) or not isinstance(base, numpy_array.NumpyVariable):
+        return False
+    return exponent.value == 0.5 and _holds_floats(base) and not _is_number(base)
 
 
 def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:
@@ -125,6 +136,25 @@ def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[Numpy
     with np.errstate(over="ignore"):
         are_finite = all(np.isfinite(kind.type(value)) for value in floats for kind in kinds)
     if name in COMPLEX_ARITHMETIC or not are_finite:
+        raise numpy_agreement.differs(name)
+
+
+def _check_powers(name: str, args: Sequence[Variable]) -> None:
+    """Breaks where torch takes another root of -inf and -0.0.
+
+    NumPy takes the square root for an array to the power 0.5, also if that is a number which only the present
+    call has. For which dtypes and numbers torch does so, and takes the reciprocal root for -0.5, is up to it.
+    """
+    if name not in ("pow", "ipow"):
+        return
+    base, exponent = args[:2]
+    if isinstance(exponent, numpy_array.NumpyVariable):
+        is_array = isinstance(base, numpy_array.NumpyVariable) and not _is_number(base)
+        differs = is_array and exponent.example.ndim == 0 and exponent.example.dtype.kind == "f"
+    else:
+        known = exponent.as_constant() if isinstance(exponent, (ConstantVariable, SymbolicVariable)) else None
+        differs = known in (-0.5, 0.5)
+    if differs:
         raise numpy_agreement.differs(name)
 
 

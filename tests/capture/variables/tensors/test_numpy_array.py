@@ -156,6 +156,24 @@ def test_complex_numbers_are_those_of_numpy(function: Any) -> None:
         assert repr(fast(a.copy(), b)) == repr(function(a.copy(), b))
 
 
+POWERS = {
+    "array": lambda a: (a**0.5, a**-0.5, np.power(a, 0.5), a**2, a**-1, a**0.0, a**1.5),
+    "number": lambda a: (a[0] ** 0.5, a[1] ** 0.5, a[1] ** -0.5, a[0] ** 2),
+    "by a number": lambda a: (a ** a[-1], a ** (a[-1] * 2), a[0] ** a[-1]),
+    "in place": lambda a: operator.ipow(a.copy(), a[-1]),
+    "fmod": lambda a: (np.fmod(a, 1e-310), np.fmod(1e300, a)),
+}
+
+
+@pytest.mark.parametrize("function", POWERS.values(), ids=POWERS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_powers_and_remainders_at_the_ends_of_numbers(function: Any, dtype: str, backend: str) -> None:
+    array = np.array([-math.inf, -0.0, math.inf, 0.0, -2.0, math.nan, 0.25, 0.5], dtype)
+    assert repr(capture.compile(function, backend=backend)(array)) == repr(function(array))
+
+
 def changed_in_place(a: Any) -> Any:
     number = same = a[1]
     number += 1
