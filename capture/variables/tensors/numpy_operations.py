@@ -114,16 +114,17 @@ COMPLEX_ARITHMETIC = frozenset(
     f"{prefix}{name}"
     for name in ("add", "sub", "subtract", "mul", "multiply", "matmul", "pow", "neg", "negative", "square")
     + ("reciprocal", "arccos", "log1p", "nan_to_num", "dot", "vdot", "outer", "kron", "cross", "einsum")
-    + ("tensordot", "prod", "cumprod", "diff", "vander")
+    + ("tensordot", "prod", "cumprod", "diff", "vander", "average", "linalg.matrix_power")
     for prefix in ("", "i")
 )
 
 
 def _is_square_root(base: Variable, exponent: Variable, *_: Variable) -> bool:
-    """Whether NumPy takes the square root in place of the power."""
+    """Whether NumPy takes the square root in place of the power, in the precision of the array."""
     if not isinstance(exponent, ConstantVariable) or not isinstance(base, numpy_array.NumpyVariable):
         return False
-    return exponent.value == 0.5 and _holds_floats(base) and not _is_number(base)
+    is_half = type(exponent.value) is float and exponent.value == 0.5
+    return is_half and _holds_floats(base) and not _is_number(base)
 
 
 def _check_complex(name: str, args: Sequence[Variable], operands: Sequence[NumpyVariable]) -> None:

@@ -26,8 +26,6 @@ from codegen.llvm.function_text import module_of
 from codegen.llvm.target import Target
 
 ARGUMENTS = FORM.arguments()
-
-
 SYMBOLS = ("product", "product_workspace")
 
 

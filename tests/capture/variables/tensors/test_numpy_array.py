@@ -140,6 +140,7 @@ COMPLEX = {
     "mul": lambda a, b: (a[0] * a[1], a * b, np.multiply(a[1], b), np.square(a)),
     "div": lambda a, b: (a[0] / a[1], a / b, a / 2.0, np.reciprocal(a)),
     "products": lambda a, b: (a @ b, a.dot(b), np.vdot(a, b), np.outer(a, b), a.prod()),
+    "matrices": lambda a, b: (np.linalg.matrix_power(np.outer(a, b), 2), np.average(a, weights=b)),
     "in place": lambda a, b: (operator.iadd(a[0], a[1]), operator.imul(a.copy(), b[1])),
     "others": lambda a, b: (-a, abs(a), a.conj(), a.sum(), a == b, np.where(a.real > 0, a, b), a.real),
 }
@@ -159,6 +160,7 @@ def test_complex_numbers_are_those_of_numpy(function: Any) -> None:
 POWERS = {
     "array": lambda a: (a**0.5, a**-0.5, np.power(a, 0.5), a**2, a**-1, a**0.0, a**1.5),
     "number": lambda a: (a[0] ** 0.5, a[1] ** 0.5, a[1] ** -0.5, a[0] ** 2),
+    "by a number of another precision": lambda a: (a ** np.float64(0.5), a ** np.float32(0.5)),
     "by a number": lambda a: (a ** a[-1], a ** (a[-1] * 2), a[0] ** a[-1]),
     "in place": lambda a: operator.ipow(a.copy(), a[-1]),
     "fmod": lambda a: (np.fmod(a, 1e-310), np.fmod(1e300, a)),
