@@ -1,8 +1,10 @@
-"""The digest of the package's files: from the store while nobody touches them, else from their contents."""
+"""The digest of the package's files: a kept one while nobody touches them, else from their contents."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,12 +24,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(own_files, "PACKAGES", ("one", "two"))
     monkeypatch.setattr(own_files, "MODULES", (str(home / "beside.py"),))
     monkeypatch.setattr(own_files, "YOUNG", -1000)  # the files of a test are young
+    (tmp_path / "bytecode").mkdir()
+    monkeypatch.setattr(own_files, "BYTECODE", str(tmp_path / "bytecode/own_files.pyc"))
     return home
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> KernelStore:
+@pytest.fixture(params=["store", "beside"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
+    """The digest is kept in the store, or beside the bytecode."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", request.param == "store")
     return KernelStore(tmp_path / "store")
+
+
+def beside(tmp_path: Path) -> list[str]:
+    return os.listdir(tmp_path / "bytecode")
 
 
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -117,3 +127,42 @@ def test_files_that_change_while_they_are_read_are_read_again(
 def test_what_is_no_digest_is_not_used(content: bytes, home: Path, store: KernelStore) -> None:
     store.put(own_files._place(), content, own_files.KIND)
     assert own_files.contents(store) == own_files.contents()
+
+
+def test_a_process_with_an_empty_store_reads_no_contents(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    found = reads(monkeypatch)
+    stores = [KernelStore(tmp_path / name) for name in ("first", "second")]
+    assert len({own_files.contents(store) for store in stores}) == len(found) == 1
+    assert beside(tmp_path) == ["own_files.digest"]
+    assert stores[0].get(own_files._place(), own_files.KIND) is None
+
+
+def test_where_nobody_may_write_the_store_keeps_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(own_files, "BYTECODE", str(tmp_path / "no folder/own_files.pyc"))
+    found = reads(monkeypatch)
+    store = KernelStore(tmp_path / "store")
+    assert own_files.contents(store) == own_files.contents(store)
+    assert len(found) == 1 and beside(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"f00\n\n", b"\xff\n0\none/a.py\0", b"0" * 64])
+def test_what_is_no_digest_beside_is_not_used(content: bytes, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "bytecode/own_files.digest").write_bytes(content)
+    assert own_files.contents() == own_files.digest_of(own_files._contents(own_files._names()))
+
+
+def test_an_installation_keeps_it(tmp_path: Path) -> None:
+    """Under another prefix of bytecode, so that the installation of the tests stays as it is."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    where = own_files.HOME
+    folder = Path(f"{tmp_path}{where}/codegen/stored")
+    folder.mkdir(parents=True)
+    subprocess.run([sys.executable, "-m", "codegen.stored.own_files"], env=environment, cwd=where, check=True)
+    (kept,) = folder.iterdir()
+    assert kept.read_bytes().split(b"\n")[0].decode() == own_files.contents()
