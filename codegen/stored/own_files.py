@@ -77,9 +77,10 @@ def _records(store: Any) -> Iterator[bytes]:
 
 
 def _keep(record: bytes, store: Any) -> None:
-    if sys.dont_write_bytecode or not _write(_beside(), record):
-        if store is not None:
-            store.put(_place(), record, KIND)
+    if not sys.dont_write_bytecode and _write(_beside(), record):
+        return
+    if store is not None:
+        store.put(_place(), record, KIND)
 
 
 def _beside() -> str:
