@@ -38,9 +38,9 @@ YOUNG = 2  # seconds: a file may change once more without another time
 
 def contents(store: Any = None) -> str:
     for record in _records(store):
-        digest, stamps, names = (*record.split(b"\n", 2), b"", b"")[:3]
+        kept, stamps, names = (*record.split(b"\n", 2), b"", b"")[:3]
         if stamps == _digest_of_stamps(_stamps(names)):
-            return str(digest.decode())
+            return str(kept.decode())
     digest, record = _measured()
     if record is not None:
         _keep(record, store)
