@@ -41,9 +41,9 @@ def contents(store: Any = None) -> str:
         kept, stamps, names = (*record.split(b"\n", 2), b"", b"")[:3]
         if stamps == _digest_of_stamps(_stamps(names)):
             return str(kept.decode())
-    digest, record = _measured()
-    if record is not None:
-        _keep(record, store)
+    digest, made = _measured()
+    if made is not None:
+        _keep(made, store)
     return digest
 
 
