@@ -103,6 +103,7 @@ class OutputGraph:
         self.new_classes: list[NewClassVariable] = []  # those that the frame made
         self.seen_lazy_modules: set[int] = set()  # ids of those that the frame has looked at
         self.is_broken = False  # the frame goes on after the graph
+        self.is_at_end = False  # no more instructions are translated
         self.wants_eager = False  # behind the graph, Python reads what only eager's own tensors have
         self.root_step = 0  # the number of instructions that the captured frame has done
 

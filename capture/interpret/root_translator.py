@@ -100,6 +100,7 @@ class RootTranslator(Translator):
             self.output.root_step = self.steps
         if watch is not None:
             watch.at_end()
+        self.output.is_at_end = True
         return self.returned
 
     def _may_stop(self) -> bool:

@@ -94,6 +94,10 @@ REASONS: dict[str, Reason] = {
         "{value} is of another kind in each call: Python runs the statements that read it",
         "keep what may be missing in one tensor, with a mask beside it",
     ),
+    "changing_float": Reason(
+        "an operation takes {value} only as a constant, and it has had another value in each capture",
+        "pass the number as a tensor, or keep it constant",
+    ),
     "truth_value": Reason("the truth value of {value} is not known", "compare with a value explicitly"),
     "unknown_type": Reason("the type of {value} is not known", "use a plain Python value"),
     "not_constant": Reason("the value of {value} must be known here", "use a plain Python value"),

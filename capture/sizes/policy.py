@@ -13,6 +13,7 @@ Values are remembered for each converter and code object. `capture.reset()` call
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import field, replace
@@ -61,24 +62,28 @@ FIXED_FIELDS = (
 class Seen:
     """The values that the captures of one code object saw, by the text of their sources.
 
-    DYNAMIC stands for a size or stride that changed; None for a float or iterator position that changed, and
-    for the sizes and strides of a tensor whose number of dims changed. `written` has the attributes, items
-    and globals that the code sets. `lengths` has the lengths of existing lists, by their place; `objects`
-    those that glances saw of a list that no argument is, by its id; the parts of a function share them.
-    `loops` has the lengths of loops, which all codes share: a loop may be captured with several callers.
+    DYNAMIC stands for a size or stride that changed; None for an iterator position that changed, and for the
+    sizes and strides of a tensor whose number of dims changed. `floats` has a few of the values;
+    `floats_of_whole` are those of the function that the code is a part of. `written` has the attributes,
+    items and globals that the code sets. `lengths` has the lengths of existing lists, by their place;
+    `objects` those that glances saw of a list that no argument is, by its id; the parts of a function share
+    them. `loops` has the lengths of loops, which all codes share: a loop may be captured with several
+    callers. They share `fixing`, too: the instructions that needed the value of a float that has had many.
     `kinds` has the places of items whose kind has changed (`capture/sizes/item_kinds.py`).
     """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
     strides: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, set[int]] = field(default_factory=dict)
-    floats: dict[str, float | None] = field(default_factory=dict)
+    floats: dict[str, set[float]] = field(default_factory=dict)
+    floats_of_whole: dict[str, set[float]] = field(default_factory=dict)
     texts: dict[str, set[str]] = field(default_factory=dict)
     positions: dict[str, int | None] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     lengths: dict[Any, set[int]] = field(default_factory=dict)
     objects: dict[int, set[int]] = field(default_factory=dict)
     loops: dict[Any, set[int]] = field(default_factory=dict)
+    fixing: set[Any] = field(default_factory=set)
     kinds: dict[str, int] = field(default_factory=dict)
     owned: bool = False  # sizes and strides are of one owner of the method
     alone: bool = True  # no other owner of the method has values of its own
@@ -89,7 +94,7 @@ class Seen:
             "sizes": self._for_any_owner(self.sizes),
             "strides": self._for_any_owner(self.strides),
             "ints": {place: sorted(values) for place, values in self.ints.items()},
-            "floats": self.floats,
+            "floats": {place: sorted(values) for place, values in self.floats.items()},
             "positions": self.positions,
             "lengths": {place: sorted(seen) for place, seen in self.lengths.items() if type(place) is str},
             "written": sorted(self.written),
@@ -112,11 +117,12 @@ class Seen:
 
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what an earlier process saw, where this process has seen nothing."""
-        for name in ("sizes", "strides", "floats", "positions", "kinds"):
+        for name in ("sizes", "strides", "positions", "kinds"):
             for place, value in data.get(name, {}).items():
                 getattr(self, name).setdefault(place, value)
-        for place, values in data.get("ints", {}).items():
-            self.ints.setdefault(place, set(values))
+        for name in ("ints", "floats"):
+            for place, values in data.get(name, {}).items():
+                getattr(self, name).setdefault(place, set(values))
         for place, values in data.get("lengths", {}).items():
             self.lengths.setdefault(place, set()).update(values)
         self.written.update(data.get("written", ()))
@@ -133,6 +139,7 @@ class SizeHistory:
         self._seen: CodeTable[_Owned] = CodeTable()
         self.glances: CodeTable[dict[tuple[int, bool], Seen]] = CodeTable()
         self._loops: dict[Any, set[int]] = {}
+        self._fixing: set[Any] = set()
         _histories.add(self)
 
     def of(self, frame: Any) -> Seen:
@@ -142,17 +149,19 @@ class SizeHistory:
         if original is not frame.code:  # they are parts of one function
             whole = self._owned(original).shared
             owned.shared.written, owned.shared.objects = whole.written, whole.objects
+            owned.shared.floats_of_whole = whole.floats
         return owned.of(owner_of(frame, original))
 
     def _owned(self, code: CodeType) -> _Owned:
         owned = self._seen.get(code)
         if owned is None:
-            owned = self._seen[code] = _Owned(Seen(loops=self._loops))
+            owned = self._seen[code] = _Owned(Seen(loops=self._loops, fixing=self._fixing))
         return owned
 
     def clear(self) -> None:
         self._seen.clear()
         self._loops.clear()
+        self._fixing.clear()
         self.glances.clear()
 
 
@@ -301,23 +310,24 @@ class SizePolicy:
             return False
         changed = self.note_numbers(numbers)
         for place in unknown:
-            if self.seen.floats.get(place) is not None:
-                self.seen.floats[place], changed = None, True
-            ints = self.seen.ints.get(place, set())
+            ints, floats = self.seen.ints.get(place, set()), self.seen.floats.get(place, set())
             if len(ints) == 1:
                 ints.add(1 + max(ints))  # stands for any other one
+                changed = True
+            if len(floats) == 1:
+                floats.add(math.inf)  # so does this
                 changed = True
         return changed
 
     def note_numbers(self, numbers: Mapping[str, Any]) -> bool:
         """Note the numbers that places get. True if the code has read another one there as a constant."""
         changed = False
+        kinds: dict[type, dict[str, set[Any]]] = {int: self.seen.ints, float: self.seen.floats}
         for place, value in () if self.dynamic is False else numbers.items():
-            if type(value) is int and len(self.seen.ints.get(place, ())) == 1:
-                changed |= value not in self.seen.ints[place]
-                self.seen.ints[place].add(value)
-            elif type(value) is float and self.seen.floats.get(place, value) not in (None, value):
-                self.seen.floats[place], changed = None, True
+            known = kinds.get(type(value), {}).get(place, set())
+            if len(known) == 1 and value not in known:
+                known.add(value)
+                changed = True
         return changed
 
     def note_sizes(self, place: str, sizes: Sequence[Any]) -> bool:
@@ -350,7 +360,7 @@ class SizePolicy:
 
     def _changing_at(self, place: str) -> frozenset[int] | None:
         """Not None if a number or dims of a tensor at this place have changed."""
-        if len(self.seen.ints.get(place, ())) > 1 or self.seen.floats.get(place, 0.0) is None:
+        if any(len(seen.get(place, ())) > 1 for seen in (self.seen.ints, self.seen.floats)):
             return frozenset()
         sizes = self.seen.sizes.get(place) or ()
         return frozenset(dim for dim, size in enumerate(sizes) if size == DYNAMIC) or None
@@ -418,8 +428,7 @@ class SizePolicy:
 
     def loop_varies(self, code: CodeType, index: int, length: int) -> bool:
         """The same for the loop that begins at an instruction."""
-        place = (code.co_filename, code.co_firstlineno, code.co_qualname, index)
-        return self._varies(self.seen.loops, place, length)
+        return self._varies(self.seen.loops, _place(code, index), length)
 
     def _varies(self, seen: dict[Any, set[int]], place: Any, length: int) -> bool:
         lengths = seen.setdefault(place, set())
@@ -434,12 +443,23 @@ class SizePolicy:
         """
         if self.dynamic is False:
             return False
-        if _is_learning_rate(source) or self._is_unknown(source):
+        values = self.seen.floats.setdefault(source.text, set())
+        if len(values) <= VALUES_OF_SETTINGS:
+            values.add(value)
+        if len(values) > 1 or _is_learning_rate(source) or self._is_unknown(source):
             return True
-        known = self.seen.floats.setdefault(source.text, value)
-        if known is not None and known != value:
-            self.seen.floats[source.text] = known = None
-        return known is None or (bool(self.dynamic) and _is_variable(source, of_module))
+        return bool(self.dynamic) and _is_variable(source, of_module)
+
+    def breaks_at_float(self, source: Source, code: CodeType, index: int) -> bool:
+        """Whether an instruction that needs the value of a float that is a symbol breaks the graph.
+
+        A few values have a capture each, without a break. Where the instruction has broken a graph before,
+        also in another caller, it breaks at the second value.
+        """
+        known = (self.seen.floats, self.seen.floats_of_whole)
+        if any(len(seen.get(source.text, ())) > VALUES_OF_SETTINGS for seen in known):
+            self.seen.fixing.add(_place(code, index))
+        return self.may_break and _place(code, index) in self.seen.fixing
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
         """Whether an existing iterator had two positions, or belongs to a loop with a graph break inside."""
@@ -469,6 +489,11 @@ def _is_learning_rate(source: Source) -> bool:
     group = source.parent
     groups = group.parent if isinstance(group, ItemSource) else None
     return isinstance(groups, AttrSource) and groups.name == "param_groups"
+
+
+def _place(code: CodeType, index: int) -> Any:
+    """The instruction of a function, in each of the code objects that are made of it."""
+    return code.co_filename, code.co_firstlineno, code.co_qualname, index
 
 
 def _is_number(size: Any, number: int) -> bool:

@@ -24,7 +24,7 @@ import torch
 import torch.fx
 
 from capture.policy.marks import DimRange
-from capture.report.break_reasons import SkipFrame
+from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.errors import ConstraintViolation
 from capture.report.retry import SizesAsNumbers
 from capture.sizes.policy import UNBOUNDED, SizePolicy
@@ -84,6 +84,7 @@ class Symbols:
             self.env.owner = self
             self.env.undecided = undecided.UndecidedNumber
             self.env.user_line = self.output.user_line
+            self.env.before_fixing = self._before_fixing
             use_sizes(self.output.fake_mode, self.env)
         return self.env
 
@@ -92,7 +93,7 @@ class Symbols:
         collector does not see: it must not lead to the graph, whose nodes have the fake tensors.
         """
         if self.env is not None:
-            self.env.owner = self.env.user_line = None
+            self.env.owner = self.env.user_line = self.env.before_fixing = None
 
     # --- tensors ---
 
@@ -187,6 +188,18 @@ class Symbols:
         self.leaves[symbol] = kind(self, number, source=source)
         self.output.guards.add(ExactTypeGuard.of(source, value))
         return self.leaves[symbol]
+
+    def _before_fixing(self, expression: Any) -> None:
+        """An instruction needs the value of a float. Break the graph in front of it if the float has had so
+        many values that no guard should fix another one.
+        """
+        at = self.output.translator
+        if self.output.is_at_end or at is None:
+            return
+        for symbol in self._leaves_below(expression.free_symbols):
+            source = self.floats.get(symbol)
+            if source is not None and self.policy.breaks_at_float(source, at.code, at.current.index):
+                raise GraphBreak("changing_float", value=source.text)
 
     def _text_variable(self, value: str, source: Source) -> Variable | None:
         if not self.policy.is_changing_text(value, source, self.output.objects.is_of_module):

@@ -75,6 +75,8 @@ class SizeEnv(ShapeEnv):
         self.opaque_symbols: set[sympy.Symbol] = set()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
         self.user_line: Any = None  # called for each new guard: its result becomes the guard's `sloc`
+        #: called with an expression before a guard fixes the float; it may raise an exception
+        self.before_fixing: Callable[[Any], None] | None = None
         self.owner: Any = None  # the object that uses the environment, to be found from its symbols
         self.assumptions: dict[Any, bool] = {}  # condition on unbacked symbols -> the answer that was taken
         self.hypothesis: dict[Any, Any] = {}  # unbacked symbol -> the value that `under` supposes
@@ -203,6 +205,8 @@ class SizeEnv(ShapeEnv):
             return fact
         if self.asks_for_facts and not sym_node.expr.is_number and sym_node.expr not in TRUTHS:
             raise NotKnown
+        if self.before_fixing is not None and sym_node.pytype is float and not self._suppress_guards_tls():
+            self.before_fixing(sym_node.expr)
         guard_count = len(self.guards)
         answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
         if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):

@@ -38,7 +38,7 @@ def test_what_differs_between_glances_is_known_to_change():
         glances.note(history, frame(None, torch.ones(2, n), n, n / 3), None)
     seen = told(history, None)
     assert seen.sizes == {"x": [2, DYNAMIC]} and seen.strides == {"x": [DYNAMIC, 1]}
-    assert seen.ints == {"count": {3, 4}} and seen.floats == {"factor": None}
+    assert seen.ints == {"count": {3, 4}} and seen.floats == {"factor": {3 / 3, 4 / 3}}
 
 
 def test_items_of_containers():
@@ -46,7 +46,7 @@ def test_items_of_containers():
     for n in (3, 4):
         glances.note(history, frame(None, [torch.ones(n), n], {"a": n / 2, 5: n}, (n, "text"), True), None)
     seen = told(history, None)
-    assert seen.sizes == {"x[0]": [DYNAMIC]} and seen.floats == {"count['a']": None}
+    assert seen.sizes == {"x[0]": [DYNAMIC]} and seen.floats == {"count['a']": {1.5, 2.0}}
     assert seen.ints == {"x[1]": {3, 4}, "factor[0]": {3, 4}}
 
 
@@ -385,5 +385,5 @@ def test_settings_of_an_optimizer(method):
     glances.tell(history, of_method)
     place = "owner" if method is function else "args[0]"
     floats = history.of(of_method).floats
-    assert floats[f"{place}.param_groups[0]['momentum']"] is None
+    assert floats[f"{place}.param_groups[0]['momentum']"] == {0.8, 0.9}
     assert history.of(of_method).ints[f"{place}.param_groups[0]['dampening']"] == {0}
