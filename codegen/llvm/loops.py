@@ -40,10 +40,10 @@ from codegen.kernel.ir import (
     Store,
     Update,
 )
+from codegen.kernel.ops import OPS
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.emitter import Emitter, VectorPlan
 from codegen.llvm.index import AxisPlace, terms_of
-from codegen.llvm.library import SLEEF
 from codegen.llvm.streaming import LINE, RUN_BYTES
 from codegen.llvm.summing_loops import run_summing_loop, sum_slots
 from codegen.llvm.target import Target
@@ -53,6 +53,7 @@ from codegen.llvm.values import Code
 _UNROLLED_STATEMENTS = 12  # a short loop around more statements than this stays a loop
 _UNROLLED_ITERATIONS = 4
 _SCANNED_ITERATIONS = 31
+_LONG_ITERATION = 12  # cycles: one vector keeps the processor busy
 
 
 # --- what a loop contains ---------------------------------------------------------------------------------
@@ -114,7 +115,13 @@ def _unroll(loop: Loop) -> int:
     statements = list(statements_in(loop.body))
     if any(isinstance(statement, Loop) for statement in statements):
         return 1
-    return 2 if any(isinstance(statement, Op) and statement.name in SLEEF for statement in statements) else 4
+    return 1 if sum(map(_cycles, statements)) >= _LONG_ITERATION else 4
+
+
+def _cycles(statement: Stmt) -> int:
+    if isinstance(statement, Op):
+        return OPS[statement.name].cost
+    return int(isinstance(statement, Load | Store))
 
 
 def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:

@@ -37,8 +37,10 @@ FEW_LANES = 4  # the same if there is little to compute: then lanes that lie apa
 SCATTER = 3  # a scatter costs this many gathers more than a gather
 SHORT_SCAN = 32  # floats; measured
 CHEAP = 8  # cycles for each element: up to this, memory takes most of the time
-HEAVY = 12  # cycles of an iteration: from here on, half as many vectors hide the time that others wait
-LIGHT = 24  # cycles for each element: below this, several vectors are in flight
+HEAVY = 12  # cycles of an iteration: from here on, one vector keeps the processor busy
+LIGHT = 6  # cycles for each element: below this, several vectors are in flight
+FEW_ROWS = 4  # as many are written one after another (`codegen.llvm.loops`)
+LONGEST_CODE = 32  # cycles of an iteration of columns: longer code is no faster, but takes longer to compile
 
 
 def schedule(draft: Draft) -> ir.Kernel:
@@ -125,11 +127,21 @@ def _columns_in_flight(draft: Draft) -> int:
     """The number of vectors in flight of a loop over columns.
 
     It is large, so that each step down a row reads a long piece of memory. But accumulators must stay in
-    registers.
+    registers, and the code for a few rows that are written one after another short.
     """
     loads = max(sum(isinstance(s, DraftLoad) for s in phase.body) for phase in draft.phases())
     accumulators = sum(isinstance(s, ir.Accumulator) for s in draft.statements())
-    return max(4, 16 // max(1, loads, accumulators)) if _flight(draft) > 1 else 4
+    wanted = max(4, 16 // max(1, loads, accumulators)) if _flight(draft) > 1 else 4
+    weight = sum(_weight(phase) * _rows_in_a_row(draft, phase) for phase in draft.phases())
+    while wanted > 2 and wanted * weight > LONGEST_CODE:
+        wanted //= 2
+    return wanted
+
+
+def _rows_in_a_row(draft: Draft, phase: Phase) -> int:
+    """The iterations of a phase that stand in the code one after another."""
+    count = _product(phase.axes, draft)
+    return count if isinstance(count, int) and count <= FEW_ROWS else 1
 
 
 def _flight(draft: Draft) -> int:
@@ -168,9 +180,8 @@ def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
 
 
 def _vectors(phase: Phase) -> int:
-    """The number of vectors in flight. More of them make long code, which takes longer to compile."""
-    most = 4 if phase.reduces else 2
-    return most // 2 if _weight(phase) >= HEAVY else most
+    """The number of vectors in flight. That of sums depends on the loop itself (`codegen.llvm.loops`)."""
+    return 1 if phase.reduces or _weight(phase) >= HEAVY else 2
 
 
 def _weight(phase: Phase) -> int:

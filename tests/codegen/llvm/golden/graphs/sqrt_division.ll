@@ -1,4 +1,3 @@
-declare i64 @llvm.smin.i64(i64, i64)
 declare <8 x float> @llvm.sqrt.v8f32(<8 x float>)
 define i32 @k0(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
 entry:
@@ -8,27 +7,18 @@ entry:
   %t4 = load ptr, ptr %t3, align 8
   br label %loop5
 loop5:
-  %t7 = phi i64 [ 0, %entry ], [ %t23, %loop5 ]
-  %t8 = call i64 @llvm.smin.i64(i64 %t7, i64 24)
-  %t9 = getelementptr float, ptr %t2, i64 %t8
-  %t10 = load <8 x float>, ptr %t9, align 4
-  %t11 = getelementptr float, ptr %t9, i64 8
-  %t12 = load <8 x float>, ptr %t11, align 4
-  %t13 = fmul <8 x float> %t10, %t10
-  %t14 = fmul <8 x float> %t12, %t12
-  %t15 = fadd <8 x float> %t13, splat (float 0x3FF0000000000000)
-  %t16 = fadd <8 x float> %t14, splat (float 0x3FF0000000000000)
-  %t17 = call <8 x float> @llvm.sqrt.v8f32(<8 x float> %t15)
-  %t18 = call <8 x float> @llvm.sqrt.v8f32(<8 x float> %t16)
-  %t19 = fdiv <8 x float> %t10, %t17
-  %t20 = fdiv <8 x float> %t12, %t18
-  %t21 = getelementptr float, ptr %t4, i64 %t8
-  store <8 x float> %t19, ptr %t21, align 4
-  %t22 = getelementptr float, ptr %t21, i64 8
-  store <8 x float> %t20, ptr %t22, align 4
-  %t23 = add nuw nsw i64 %t7, 16
-  %t24 = icmp slt i64 %t23, 40
-  br i1 %t24, label %loop5, label %after6
+  %t7 = phi i64 [ 0, %entry ], [ %t15, %loop5 ]
+  %t8 = getelementptr float, ptr %t2, i64 %t7
+  %t9 = load <8 x float>, ptr %t8, align 4
+  %t10 = fmul <8 x float> %t9, %t9
+  %t11 = fadd <8 x float> %t10, splat (float 0x3FF0000000000000)
+  %t12 = call <8 x float> @llvm.sqrt.v8f32(<8 x float> %t11)
+  %t13 = fdiv <8 x float> %t9, %t12
+  %t14 = getelementptr float, ptr %t4, i64 %t7
+  store <8 x float> %t13, ptr %t14, align 4
+  %t15 = add nuw nsw i64 %t7, 8
+  %t16 = icmp slt i64 %t15, 40
+  br i1 %t16, label %loop5, label %after6
 after6:
   ret i32 0
 }
