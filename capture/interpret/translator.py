@@ -147,6 +147,11 @@ class Translator:
         self.parent, self.depth = caller, caller.depth + 1
         self._outside = None
 
+    def forget_values(self) -> None:
+        """Release the values of the frame, and the caller that resumed it last: its locals may have them."""
+        self.locals, self.cells, self.stack = {}, {}, []
+        self.parent = None
+
     def run_to_yield(self) -> Variable | None:
         """Interpret until the next yield; None where the frame returns."""
         self.yielded = None
@@ -166,6 +171,7 @@ class Translator:
                 raise GraphBreak("opcode", name=instruction.name)
             handler(self, instruction)
         except ObservedException as raised:
+            raised.__traceback__ = None  # its frames hold objects of the program, and some of them hold it
             self.unwind(raised, self.handlers[instruction.index])
         except GraphBreak as signal:
             self._note(signal)

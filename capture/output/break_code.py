@@ -431,6 +431,8 @@ def _load_stack_arguments(tx: Translator, code: PythonCode, kinds: list[str]) ->
     for index, kind in enumerate(kinds):
         if kind == stack_items.VALUE:
             code.load_local(f"___after_{index}")
+            code.load_constant(None)  # an exception has this frame in its traceback
+            code.store_local(f"___after_{index}")
         elif kind == stack_items.HANDLED:
             code.load(tx.stack[index].exception)  # type: ignore[attr-defined]
         elif kind.startswith(stack_items.METHOD):

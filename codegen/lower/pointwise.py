@@ -23,7 +23,19 @@ from codegen.kernel.index_algebra import Poly
 from codegen.kernel.ops import HALVES
 from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
 from codegen.lower.registry import lowering
-from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
+from codegen.lower.scalar_math import (
+    add,
+    apply,
+    both,
+    compare,
+    invert,
+    mul,
+    nonzero,
+    sub,
+    takes,
+    unless_zero,
+    where,
+)
 from codegen.lower.size_floats import SizeFloat
 from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, copy_of, expand, fill, representable
 
@@ -66,6 +78,13 @@ def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
     ]
 
 
+def _of_operands(ctx: Any, op: str, *args: Any) -> TensorExpr:
+    values = operands(ctx, *args)
+    if not takes(op, values[0].dtype):  # eager has no such kernel either; it says so
+        return NotImplemented
+    return rounded(ctx, apply(op, *values))
+
+
 OF_SIGNS = ("neg", "abs")  # operations on the sign bit, in half precision too
 
 # --- one operation -----------------------------------------------------------------------------------------
@@ -96,7 +115,7 @@ def _register_unary(name: str, op: str) -> None:
             return copy_of(value)
         if value.dtype == ctx.dtype in HALVES and op in OF_SIGNS:
             return apply(op, value)
-        return rounded(ctx, apply(op, *operands(ctx, value)))
+        return _of_operands(ctx, op, value)
 
 
 def _register_test(name: str, integer: bool) -> None:
@@ -114,7 +133,7 @@ def _register_test(name: str, integer: bool) -> None:
 def _register_binary(name: str, op: str, overloads: str) -> None:
     @lowering(*(getattr(getattr(aten, name), overload) for overload in overloads.split()))
     def binary(ctx: Any, left: Any, right: Any) -> TensorExpr:
-        return rounded(ctx, apply(op, *operands(ctx, left, right)))
+        return _of_operands(ctx, op, left, right)
 
 
 def _register_comparison(name: str) -> None:

@@ -25,11 +25,19 @@ def apply(op: str, *args: Any) -> TensorExpr:
     """`op` of `codegen.kernel.ops` on tensors of one shape and type."""
     model = next(arg for arg in reversed(args) if isinstance(arg, TensorExpr))
     operands = tuple(arg if isinstance(arg, TensorExpr) else _number(arg, model) for arg in args)
-    if model.dtype == "b8" and op in _LOGICAL:
-        op = _LOGICAL[op]
+    op = _on(model.dtype, op)
     spec = OPS[op]
     dtypes = tuple(operand.dtype for operand in operands)
     return Map(op, operands, result_dtype(op, dtypes, operands[-1].dtype if spec.result != "b8" else "b8"))
+
+
+def takes(op: str, dtype: str) -> bool:
+    """Whether `apply(op, ...)` is defined for tensors of this type."""
+    return dtype in OPS[_on(dtype, op)].domain
+
+
+def _on(dtype: str, op: str) -> str:
+    return _LOGICAL.get(op, op) if dtype == "b8" else op
 
 
 def _number(value: Any, model: TensorExpr) -> TensorExpr:

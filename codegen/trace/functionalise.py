@@ -26,6 +26,7 @@ from torch._ops import OpOverload
 from capture_records import dataclass
 from codegen.kernel.errors import UntraceableError
 from codegen.trace.view_call import ViewCall
+from codegen.trace.write_checks import overlaps_itself
 from codegen.trace.written_parts import shown
 
 aten = torch.ops.aten
@@ -241,6 +242,8 @@ def _as_strided(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = view.arguments()
     if parent.storage_offset() != 0 or not parent.is_contiguous():
         raise UntraceableError("a write through as_strided of a tensor that is not row-major")
+    if overlaps_itself(given["size"], given["stride"]):  # eager writes one element after the other
+        raise UntraceableError("a write through as_strided whose elements share places")
     return aten.as_strided_scatter.default, (node, given["size"], given["stride"], given["storage_offset"])
 
 

@@ -6,7 +6,7 @@ Out: nothing, or `UntraceableError`: the operator runs as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -57,6 +57,16 @@ def check_overlap(func: OpOverload, target: torch.Tensor, operand: torch.Tensor)
         is_mixed = not _same_places(target, operand) and _may_share(target, operand)
     if is_mixed:
         raise UntraceableError(f"a call of {func} that writes to a part of one of its operands")
+
+
+def overlaps_itself(sizes: Iterable[Any], strides: Iterable[Any]) -> bool:
+    """Whether elements may share places: a step is not longer than what the shorter ones span."""
+    span = 0
+    for stride, size in sorted(zip(strides, sizes)):
+        if size > 1 and stride <= span:
+            return True
+        span += stride * (size - 1)
+    return False
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:

@@ -83,9 +83,7 @@ class GeneratorVariable(IteratorVariable):
 
     def forget_frame(self) -> None:
         """Break the reference cycle of the frame and its values, at the end of the translation."""
-        self.frame.locals = {}
-        self.frame.cells = {}
-        self.frame.stack = []
+        self.frame.forget_values()
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.rebuilt is None or self.running or self.failed:

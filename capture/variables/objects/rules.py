@@ -94,6 +94,7 @@ def _id(tx: Interpreter, value: Variable) -> Variable:
 @rule(hash)
 def _hash(tx: Interpreter, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
+        value.refuse_none("__hash__")
         return value.call_method(tx, "__hash__", [], {})
     fix_nans([value])  # a NaN has the hash of its address
     return fold(hash, [value], {})

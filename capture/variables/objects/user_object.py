@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter, Output
     from guards.sources import Source
 
+#: what Python says of an object whose class has None there: for other names it tries to call None
+REFUSED_BY_NONE = {
+    "__hash__": "unhashable type: '{}'",
+    "__iter__": "'{}' object is not iterable",
+    "__contains__": "'{}' object is not a container",
+}
 TUPLE_GETTER: type = collections._tuplegetter  # type: ignore[attr-defined]
 
 
@@ -116,6 +122,11 @@ class ObjectVariable(Variable):
         if self.output is not None:
             self.output.guarding.class_entry(self, self.cls, name)
         return lookup_type(self.cls, name)
+
+    def refuse_none(self, name: str) -> None:
+        """Raises Python's TypeError if the class has None there, which says that it has no such operator."""
+        if self.class_entry(name) is None:
+            raise raise_new(TypeError, REFUSED_BY_NONE[name].format(self.cls.__name__))
 
     # --- attributes ---
 
@@ -377,6 +388,7 @@ class ObjectVariable(Variable):
 
     def iterate(self, tx: Interpreter) -> Variable:
         if self.has_class_attribute("__iter__"):
+            self.refuse_none("__iter__")
             result = self.call_method(tx, "__iter__", [], {})
             if not hasattr(result.python_type(), "__next__"):
                 text = f"iter() returned non-iterator of type '{result.python_type().__name__}'"

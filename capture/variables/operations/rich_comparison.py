@@ -253,8 +253,10 @@ def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
         return fold(operator.contains, [container, item], {})
     if isinstance(container, TensorVariable) or container.of_numpy:
         return container.call_method(tx, "__contains__", [item], {})
-    if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
-        return is_among(tx, container.iterate(tx), item)
+    if isinstance(container, ObjectVariable):
+        if not container.has_class_attribute("__contains__"):
+            return is_among(tx, container.iterate(tx), item)
+        container.refuse_none("__contains__")
     if isinstance(container, IteratorVariable):
         return is_among(tx, container, item)
     if isinstance(container, CONTAINERS):

@@ -174,6 +174,8 @@ def promote_rule(count: int, kind: str, parameters: bool = False, swapped: bool 
         operands = args[:count][::-1] if swapped else args[:count]
         if any(operand is None for operand in operands):
             operands = tuple(operand for operand in operands if operand is not None)
+        if len(operands) == 1 < count:  # `clamp` without bounds: eager has an error
+            return NotImplemented
         dtype = result_type(operands)
         if (
             dtype.is_complex

@@ -83,6 +83,86 @@ def test_what_an_abandoned_generator_held():
         gc.enable()
 
 
+def test_what_a_generator_left_behind():
+    """It knows the frame that resumed it last, which knows it; so does an exception that passed a call."""
+
+    def results(x):
+        try:
+            yield x
+        except ValueError:
+            yield x * 2
+
+    def program(x, token):
+        capture.graph_break()
+        made = results(x)
+        next(made)
+        y = made.throw(ValueError)
+        try:
+            next(made)
+        except StopIteration:
+            return y + token.number
+
+    gc.collect()
+    gc.disable()
+    try:
+        token = Token()
+        token.number = 1
+        capture.compile(program, backend="eager")(torch.ones(3), token)
+        gone = weakref.ref(token)
+        del token
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+class Noticed(Exception):
+    """An error whose end can be seen."""
+
+    def __init__(self):
+        super().__init__()
+        held[:] = [weakref.ref(self)]
+
+
+@capture.disable
+def fails():
+    raise Noticed
+
+
+def catches(x):
+    y = x + 1
+    try:
+        fails()
+    except Noticed:
+        y = x * 2
+    return y
+
+
+def catches_and_raises(x):
+    y = x + 1
+    try:
+        try:
+            fails()
+        except Noticed:
+            y = x * 2
+            capture.graph_break()
+            raise
+    except Noticed:
+        y = y * 3
+    return y
+
+
+@pytest.mark.parametrize("function", [catches, catches_and_raises])
+def test_an_error_that_the_program_has_caught(function):
+    """Its traceback has the frame of the code before the break, which no longer holds it."""
+    gc.collect()
+    gc.disable()
+    try:
+        capture.compile(function, backend="eager")(torch.ones(3))
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
 class Holder:
     reference: weakref.ref
 

@@ -25,6 +25,18 @@ UNARY = """abs neg exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos ata
            signbit relu logical_not""".split()
 
 
+@pytest.mark.parametrize("name", ["bitwise_not", "bitwise_and", "bitwise_left_shift"])
+def test_what_eager_has_no_kernel_for(name):
+    """Eager's error, and no failure of the compilation before it."""
+
+    def program(x):
+        return getattr(torch, name)(*[x + 1] * (1 if name == "bitwise_not" else 2))
+
+    for run in (program, capture.compile(program)):
+        with pytest.raises(RuntimeError, match="not implemented for"):
+            run(torch.ones(4))
+
+
 @pytest.mark.parametrize("name", UNARY)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_unary(name, dtype):
@@ -32,6 +44,11 @@ def test_unary(name, dtype):
     if name in ("sin", "cos", "tan"):
         x = x[torch.isfinite(x)]
     check(getattr(torch, name), x)
+
+
+def test_clamp_without_bounds():
+    with pytest.raises(RuntimeError, match="At least one of"):
+        capture.compile(lambda x: torch.clamp(x + 1))(torch.ones(3))
 
 
 @pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "sqrt", "neg", "abs", "relu", "floor"])

@@ -54,11 +54,24 @@ def by_itself(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+def windows(x: torch.Tensor) -> torch.Tensor:
+    """Eager adds to an element once for each window that has it."""
+    x.as_strided((4, 3), (2, 1)).add_(1)
+    return x * 2
+
+
+def rows_of_a_part(x: torch.Tensor) -> torch.Tensor:
+    x.as_strided((4, 3), (3, 1)).add_(1)
+    return x * 2
+
+
 def table() -> torch.Tensor:
     return torch.arange(80.0).reshape(8, 10) / 7
 
 
-@pytest.mark.parametrize("program", [shifted, turned, copied, halves, interleaved, by_a_column, by_itself])
+@pytest.mark.parametrize(
+    "program", [shifted, turned, copied, halves, interleaved, by_a_column, by_itself, windows, rows_of_a_part]
+)
 def test_as_eager(program: Program) -> None:
     ours, theirs = table(), table()
     found, expected = capture.compile(program, backend="aot_eager")(ours), program(theirs)
@@ -94,7 +107,7 @@ def test_no_shared_element_is_overlooked() -> None:
     assert told_apart >= 30
 
 
-@pytest.mark.parametrize("program", [halves, interleaved, by_a_column, by_itself])
+@pytest.mark.parametrize("program", [halves, interleaved, by_a_column, by_itself, rows_of_a_part])
 def test_what_shares_nothing_is_traced(program: Program) -> None:
     x = table()
     trace(fx.symbolic_trace(program), [x], fake_mode())
@@ -104,3 +117,8 @@ def test_what_shares_nothing_is_traced(program: Program) -> None:
 def test_what_shares_elements_is_not(program: Program) -> None:
     with pytest.raises(UntraceableError, match="writes to a part of one of its operands"):
         trace(fx.symbolic_trace(program), [table()], fake_mode())
+
+
+def test_what_shares_elements_with_itself_is_not() -> None:
+    with pytest.raises(UntraceableError, match="elements share places"):
+        trace(fx.symbolic_trace(windows), [table()], fake_mode())

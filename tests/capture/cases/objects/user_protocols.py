@@ -139,3 +139,27 @@ Tot = functools.total_ordering(Tot)
 def total(x):
     a, b = Tot(1), Tot(2)
     return a < b, a <= b, a > b, a >= b, a == b, a != b, sorted([b, a])[0].v, max(a, b).v, x + 1
+
+
+class NoOperators:
+    __hash__ = None
+    __iter__ = None
+    __contains__ = None
+    __len__ = None
+
+    def __getitem__(self, index):
+        return [1, 2][index]
+
+
+def message_of(ask):
+    try:
+        return ask(NoOperators())
+    except TypeError as error:
+        return str(error)
+
+
+@case(ops=1)
+def operators_that_the_class_forbids(x):
+    """Python has texts of its own for three of them; for the others it tries to call None."""
+    asked = [hash, iter, list, lambda v: {v: 1}, lambda v: 1 in v, lambda v: 1 not in v, len, lambda v: [*v]]
+    return x + 1, [message_of(ask) for ask in asked], message_of(lambda v: v.__iter__())
