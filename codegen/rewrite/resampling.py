@@ -182,7 +182,9 @@ def nearest_table(size: int, result: int, factor: float | None, shift: float) ->
 
 
 def linear_table(size: int, result: int, factor: float | None, align_corners: bool, real: Any) -> Table:
-    """Two neighbours, weighted by their distance."""
+    """Two neighbours, weighted by their distance. Eager does not look at the factor where the size stays."""
+    if result == size:
+        factor = None
     if align_corners:
         sources = [
             real(i) * (real(size - 1) / real(result - 1) if result > 1 else real(0)) for i in range(result)
@@ -225,12 +227,21 @@ def cubic(x: Any, is_near: bool, real: Any) -> Any:
     return ((a * x - real(5) * a) * x + real(8) * a) * x - real(4) * a
 
 
+def is_short_way(size: int, result: int, factor: float | None) -> bool:
+    """Whether eager's kernels for 2 dims, and those of the gradients, ignore the factor: the size stays or
+    doubles. In the forward for 3 dims, some of them do.
+    """
+    return factor is not None and result in (size, 2 * size)
+
+
 REAL = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 def register_resampling(rank: int, linear: str) -> None:
-    def nearest(shift: float) -> Any:
+    def nearest(shift: float, *, has_short_ways: bool = False) -> Any:
         def tables(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) -> list[Table]:
+            if has_short_ways:
+                factors = [None if is_short_way(*item) else item[2] for item in zip(sizes, results, factors)]
             return [nearest_table(*item, shift) for item in zip(sizes, results, factors)]
 
         return tables
@@ -238,7 +249,8 @@ def register_resampling(rank: int, linear: str) -> None:
     def linearly(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) -> list[Table]:
         return [linear_table(*item, options[0], REAL[dtype]) for item in zip(sizes, results, factors)]
 
-    register_pair(f"upsample_nearest{rank}d", rank, nearest(0.0), 0, NEAREST)
+    back = nearest(0.0, has_short_ways=True)
+    register_pair(f"upsample_nearest{rank}d", rank, back if rank == 2 else nearest(0.0), 0, NEAREST, back)
     register_pair(f"_upsample_nearest_exact{rank}d", rank, nearest(0.5), 0, NEAREST)
     register_pair(linear, rank, linearly, 1, RESAMPLING)
 
@@ -247,8 +259,17 @@ def cubically(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) 
     return [cubic_table(*item, options[0], REAL[dtype]) for item in zip(sizes, results, factors)]
 
 
-def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -> None:
+def cubic_back(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) -> list[Table]:
+    """Eager's backward copies the gradient where no size changes; the forward does not."""
+    stays = list(sizes) == list(results)
+    return cubically(sizes, results, [None] * len(sizes) if stays else factors, options, dtype)
+
+
+def register_pair(
+    name: str, rank: int, tables: Any, options: int, limit: int, tables_back: Any = None
+) -> None:
     """`options`: number of arguments between sizes and factors. `limit`: most elements of a result."""
+    tables_back = tables_back or tables
 
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
         if not are_numbers(*tensor.shape[-rank:], *result) or not is_usual(tensor, rank):
@@ -256,6 +277,12 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
         if math.prod(map(hint_of, (*tensor.shape[:-rank], *result))) > limit:
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]
+        if (
+            rank == 3
+            and is_channels_last(tensor)
+            and any(map(is_short_way, tensor.shape[2:], result, factors))
+        ):
+            return NotImplemented
         made = sampled(tensor, tables(tensor.shape[2:], result, factors, rest[:options], tensor.dtype))
         return laid_out_like(made, tensor)
 
@@ -266,7 +293,7 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]
         return laid_out_like(
-            spread_back(grad, tables(size[2:], result, factors, rest[:options], grad.dtype)), grad
+            spread_back(grad, tables_back(size[2:], result, factors, rest[:options], grad.dtype)), grad
         )
 
     rewriting(getattr(aten, name).default, any_size=True)(forward)
@@ -275,4 +302,4 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
 
 for _rank, _linear in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
     register_resampling(_rank, _linear)
-register_pair("upsample_bicubic2d", 2, cubically, 1, RESAMPLING)
+register_pair("upsample_bicubic2d", 2, cubically, 1, RESAMPLING, cubic_back)

@@ -118,11 +118,23 @@ def interpolated(
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
-    *args: Any,
-    **kwargs: Any,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> torch.Tensor:
-    """torch's Python body takes images without elements or channels, and makes such; eager refuses both."""
-    result = torch.nn.functional.interpolate(input, size, scale_factor, mode, *args, **kwargs)
+    """torch's Python body takes images without elements or channels, and makes such; eager refuses both.
+
+    The body uses each factor. Where a size stays or doubles, eager's kernels don't look at it.
+    """
+    result = torch.nn.functional.interpolate(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    )
+    if scale_factor is not None and not recompute_scale_factor and mode not in ("area", "nearest-exact"):
+        rank = input.dim() - 2
+        factors = scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * rank
+        for before, after, factor in zip(input.shape[2:], result.shape[2:], factors):
+            if any(times < factor < times + 1 and after == times * before for times in (1, 2)):
+                raise UntraceableError(f"interpolation by {factor}, which eager's kernels don't look at")
     if mode != "area" and any(size == 0 for size in (*input.shape[1:], *result.shape[2:])):
         shapes = f"got {tuple(input.shape)} and {tuple(result.shape)}"
         raise RuntimeError(f"Input and output sizes should be greater than 0, but {shapes}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import Any
@@ -165,3 +166,23 @@ def test_padding_of_nothing(mode: str) -> None:
             except RuntimeError as error:
                 found.append(str(error))
         assert found[0] == found[1], shape
+
+
+@pytest.mark.parametrize("factor", [1.05, 1.1, 2.05, (1.1, 2.05), (1.6, 1.1), (0.95, 2.0)])
+@pytest.mark.parametrize(("mode", "rank"), [pair for pair in MODES if pair[0] != "area"])
+def test_factors_that_eager_does_not_look_at(mode: str, rank: int, factor: Any) -> None:
+    """Where a size stays or doubles, most of its kernels copy elements."""
+    factors = (1.3, *factor)[-rank:] if isinstance(factor, tuple) else factor
+
+    def resampled(x: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(x, scale_factor=factors, mode=mode)
+
+    x = torch.randn(2, 20, *(6, 5, 7)[-rank:])
+    formats = {2: torch.channels_last, 3: torch.channels_last_3d}
+    last = x.contiguous(memory_format=formats.get(rank, torch.contiguous_format))
+    for dynamic, form in itertools.product((False, True), (x, last, last[:, :3].clone())):
+        capture.reset()
+        expected, grad = run(resampled, form)
+        actual, own_grad = run(capture.compile(resampled, dynamic=dynamic), form)
+        torch.testing.assert_close(actual, expected)
+        torch.testing.assert_close(own_grad, grad)
