@@ -111,32 +111,6 @@ def mended(x):
     return (x + 1) * 2  # format the error where it is caught, outside
 
 
-# === changing_float
-
-
-def smoothed(x, eps):
-    return torch.logit(x.sigmoid(), eps=eps) * 2
-
-
-@capture.disable(recursive=False)
-def annealed(x):
-    for step in range(1, 8):
-        x = smoothed(x, 0.01 * step)
-    return x
-
-
-def breaks(x):
-    return annealed(x + 1)
-
-
-def mended(x):
-    x = x + 1
-    for step in range(1, 8):
-        eps = torch.tensor(0.01 * step)
-        x = x.sigmoid().clamp(eps, 1 - eps).logit() * 2
-    return x
-
-
 # === changing_items
 
 RECORDS = [(torch.full((4,), float(i)), None if i % 3 else torch.ones(4)) for i in range(12)]
@@ -160,6 +134,32 @@ IS_THERE = torch.tensor([second is not None for _, second in RECORDS])
 def mended(x):
     following = torch.where(IS_THERE[:, None], FIRST, 0.0)
     return (x + 1).sum() * following.sum()
+
+
+# === changing_number
+
+
+def smoothed(x, eps):
+    return torch.logit(x.sigmoid(), eps=eps) * 2
+
+
+@capture.disable(recursive=False)
+def annealed(x):
+    for step in range(1, 8):
+        x = smoothed(x, 0.01 * step)
+    return x
+
+
+def breaks(x):
+    return annealed(x + 1)
+
+
+def mended(x):
+    x = x + 1
+    for step in range(1, 8):
+        eps = torch.tensor(0.01 * step)
+        x = x.sigmoid().clamp(eps, 1 - eps).logit() * 2
+    return x
 
 
 # === compare

@@ -4,7 +4,7 @@ In:  the signal that ended the last attempt: a `Retry`.
 Out: a translator for the next attempt, and the number of instructions after which it stops.
 
     GraphBreak after 12 instructions   ->   the next attempt stops there, and the graph ends
-    SizesAsNumbers                     ->   the next attempt has no symbols
+    SizesAsNumbers                     ->   the next attempt has no symbols, or fewer
 """
 
 from __future__ import annotations
@@ -202,7 +202,9 @@ class Attempts:
             check_divisible(self.frame.code, signal)
 
     def _without_symbols(self, signal: Any, tx: RootTranslator) -> None:
-        self.policy = self.policy.as_numbers()
+        if self.policy.numbers:
+            raise signal
+        self.policy = self.policy.as_numbers(signal.places)
         self._expect_nothing()
 
     def _with_symbols(self, signal: Any, tx: RootTranslator) -> None:
@@ -272,7 +274,6 @@ NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]]
 
 #: signals that would come forever if they came twice
 ONCE = (
-    SizesAsNumbers,
     AssertionsAsBreaks,
     UnbackedAsBreaks,
     CallsAsBreaks,

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
     from codegen.fake.size_env import SizeEnv
 
+NOWHERE: frozenset[str] = frozenset()
 FLOAT = Spec((), (), torch.float64)  # a number of the graph
 
 
@@ -75,12 +76,13 @@ class Operations:
         self.output.late_errors.before(tx)
         try:
             value = self._propagate(kind, target, proxies, keywords)
-        except SizesAsNumbers:
-            if not any(map(is_symbolic, [*args, *kwargs.values()])):
+        except SizesAsNumbers as signal:
+            symbolic = [v for v in (*args, *kwargs.values()) if is_symbolic(v)]
+            if not symbolic:
                 raise
             proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
-            value = self._propagate(kind, target, proxies, keywords)
+            value = self._propagate(kind, target, proxies, keywords, signal.places)
         self.output.hidden_writes.after(_name_of(target), hidden, value)
         self.output.late_errors.after(_name_of(target))
         known = self.output.symbols.known_number(value)
@@ -156,8 +158,10 @@ class Operations:
         for call in calls:
             self._at_its_place(call)
 
-    def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
-        """Run the operation on fake tensors."""
+    def _propagate(
+        self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = frozenset()
+    ) -> Any:
+        """Run the operation on fake tensors. It has failed before with symbols of these `places`."""
         given: list[Any] = []
 
         def value_of(node: torch.fx.Node) -> Any:
@@ -186,19 +190,28 @@ class Operations:
             return value
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):
-                return self._propagate(kind, target, args, kwargs)
+                return self._propagate(kind, target, args, kwargs, places)
             raise GraphBreak("data_dependent_value", what=name) from None
         except DynamicOutputShapeException:
             if self.output.unbacked.start(scalar=False):
-                return self._propagate(kind, target, args, kwargs)
+                return self._propagate(kind, target, args, kwargs, places)
             raise GraphBreak("data_dependent_shape", what=name) from None
         except (Retry, MemoryError, RecursionError, KeyboardInterrupt):
             raise
         except Exception as error:
-            if self.output.symbols.are_optional():
-                raise SizesAsNumbers(f"{name}: {error}") from error
+            # gradients depend on symbols between their operands
+            met_symbols = env is not None or places != NOWHERE or target is torch.autograd.grad
+            if self.output.symbols.are_optional() and met_symbols:
+                found = self._places(given, places)
+                if not self.output.symbols.policy.breaks_at_numbers(found or ()):
+                    raise SizesAsNumbers(f"{name}: {error}", found) from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
+
+    def _places(self, given: list[Any], others: frozenset[str] | None) -> frozenset[str] | None:
+        """Where the symbols of the operands come from, with the `others`."""
+        found = self.output.symbols.places_in(given)
+        return None if found is None or others is None else found | others
 
     def _environment_for(self, given: list[Any]) -> SizeEnv | None:
         """The environment of the symbols, if the operation takes one or may make one.

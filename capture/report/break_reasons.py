@@ -94,7 +94,7 @@ REASONS: dict[str, Reason] = {
         "{value} is of another kind in each call: Python runs the statements that read it",
         "keep what may be missing in one tensor, with a mask beside it",
     ),
-    "changing_float": Reason(
+    "changing_number": Reason(
         "an operation takes {value} only as a constant, and it has had another value in each capture",
         "pass the number as a tensor, or keep it constant",
     ),

@@ -5,6 +5,7 @@ Out: a `Retry`, raised during the translation. The loop in `capture/frame/conver
      `capture/frame/attempts.py` says how the next attempt differs.
 
     raise SizesAsNumbers("as_strided: ...")   ->   the frame is translated again, and no size is a symbol
+    SizesAsNumbers("view: ...", frozenset({"n"}))   ->   the same, but only the argument n is no symbol
 
 The most frequent signal is `GraphBreak`. It is in `break_reasons.py`, together with its reasons.
 """
@@ -19,7 +20,14 @@ class Retry(Exception):
 
 
 class SizesAsNumbers(Retry):
-    """An operation can't run on symbols: in the next attempt, sizes are numbers."""
+    """An operation can't run on symbols: in the next attempt, what the symbols stand for are numbers.
+
+    `places` has the texts of their sources. None: nothing is a symbol in the next attempt.
+    """
+
+    def __init__(self, text: str, places: frozenset[str] | None = None) -> None:
+        super().__init__(text)
+        self.places = places
 
 
 class AssertionsAsBreaks(Retry):

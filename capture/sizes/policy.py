@@ -39,6 +39,7 @@ from guards.sources import (
     LengthSource,
     LocalSource,
     NumpyIntSource,
+    ShapeSource,
     Source,
 )
 
@@ -48,6 +49,8 @@ VALUES_OF_SETTINGS = 4
 VALUES_OF_TEXTS = 2
 #: a loop that had this many lengths has others to come: an unrolled one would be captured for each of them
 LENGTHS_OF_LOOPS = 2
+#: an operation can't run on symbols: these are numbers in the next attempt, so many times one after the other
+MOST_STEPS = 3
 INT64 = range(-(2**63), 2**63)
 #: fields of a function that programs usually don't change
 FIXED_FIELDS = (
@@ -219,8 +222,9 @@ class SizePolicy:
     """The decisions for one capture.
 
     `dynamic` is the setting of `enable(dynamic=...)`. With `numbers`, nothing is symbolic, not even marked
-    dims. `open_locals` are the arguments of a resume function that are known to differ from call to call.
-    `may_break`: a loop may be left to Python, and only its body be captured.
+    dims; `fixed` has the places that are not. `open_locals` are the arguments of a resume function that are
+    known to differ from call to call. `may_break`: a loop may be left to Python, and only its body be
+    captured.
     """
 
     def __init__(
@@ -229,14 +233,17 @@ class SizePolicy:
         seen: Seen,
         *,
         numbers: bool = False,
+        fixed: frozenset[str] = frozenset(),
         open_locals: resume.OpenLocals = MappingProxyType({}),
         may_break: bool = False,
     ) -> None:
         self.dynamic = dynamic
         self.seen = seen
         self.numbers = numbers
+        self.fixed = fixed
         self.open_locals = open_locals
         self.may_break = may_break
+        self.steps = 0  # how often places were added to `fixed`
 
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
@@ -250,7 +257,7 @@ class SizePolicy:
         """
         if self.numbers or isinstance(source.root, ConstantSource):
             return {}
-        static = marks.static_dims(tensor)
+        static = {*marks.static_dims(tensor), *self._fixed_dims(tensor, source, "size")}
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
         if self.dynamic is False or isinstance(tensor, torch.nn.Parameter):
             return {**marked}
@@ -267,11 +274,27 @@ class SizePolicy:
         fixed = self.numbers or self.dynamic is False or isinstance(source.root, ConstantSource)
         if fixed or isinstance(tensor, torch.nn.Parameter) or of_module(source):
             return []
-        return _changes(self.seen.strides, source.text, tensor.stride())
+        static = self._fixed_dims(tensor, source, "stride")
+        changed = _changes(self.seen.strides, source.text, tensor.stride())
+        return [dim for dim in changed if dim not in static]
 
-    def as_numbers(self) -> SizePolicy:
-        """The policy under which nothing is symbolic."""
-        return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
+    def _fixed_dims(self, tensor: torch.Tensor, source: Source, what: str) -> list[int]:
+        if not self.fixed:
+            return []
+        return [dim for dim in range(tensor.dim()) if ShapeSource(source, what, dim).text in self.fixed]
+
+    def as_numbers(self, places: frozenset[str] | None) -> SizePolicy:
+        """The policy under which these places are not symbolic, either. Nothing is symbolic for None, after a
+        few steps, and where the places are no symbols already.
+        """
+        fixed = self.fixed | (places or frozenset())
+        if places is None or fixed == self.fixed or self.steps == MOST_STEPS:
+            return SizePolicy(False, self.seen, numbers=True, may_break=self.may_break)
+        made = SizePolicy(
+            self.dynamic, self.seen, fixed=fixed, open_locals=self.open_locals, may_break=self.may_break
+        )
+        made.steps = self.steps + 1
+        return made
 
     def _changed_dims(self, tensor: torch.Tensor, source: Source) -> list[int]:
         return _changes(self.seen.sizes, source.text, tensor.shape, self._opened(source) or ())
@@ -287,6 +310,8 @@ class SizePolicy:
             return False
         values = self.seen.ints.setdefault(source.text, set())
         values.add(value)
+        if source.text in self.fixed:
+            return False
         if _is_variable(source, of_module):
             return bool(self.dynamic) or len(values) > 1 or self._is_unknown(source)
         return len(values) > (1 if source.text in self.seen.written else VALUES_OF_SETTINGS)
@@ -446,6 +471,8 @@ class SizePolicy:
         values = self.seen.floats.setdefault(source.text, set())
         if len(values) <= VALUES_OF_SETTINGS:
             values.add(value)
+        if source.text in self.fixed:
+            return False
         if len(values) > 1 or _is_learning_rate(source) or self._is_unknown(source):
             return True
         return bool(self.dynamic) and _is_variable(source, of_module)
@@ -456,10 +483,20 @@ class SizePolicy:
         A few values have a capture each, without a break. Where the instruction has broken a graph before,
         also in another caller, it breaks at the second value.
         """
-        known = (self.seen.floats, self.seen.floats_of_whole)
-        if any(len(seen.get(source.text, ())) > VALUES_OF_SETTINGS for seen in known):
+        if self._has_many_values(source.text):
             self.seen.fixing.add(_place(code, index))
         return self.may_break and _place(code, index) in self.seen.fixing
+
+    def breaks_at_numbers(self, places: Collection[str]) -> bool:
+        """Whether the graph breaks in front of an operation that can't run on symbols of these places. Else
+        there is a capture for the present numbers.
+        """
+        return self.may_break and any(map(self._has_many_values, places))
+
+    def _has_many_values(self, place: str) -> bool:
+        """Whether a number has had too many values for a capture each. Sizes of tensors are not counted."""
+        known = (self.seen.ints, self.seen.floats, self.seen.floats_of_whole)
+        return any(len(seen.get(place, ())) > VALUES_OF_SETTINGS for seen in known)
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
         """Whether an existing iterator had two positions, or belongs to a loop with a graph break inside."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
 
 from capture.policy.marks import DimRange
 from capture.report.break_reasons import GraphBreak, SkipFrame
@@ -199,7 +200,7 @@ class Symbols:
         for symbol in self._leaves_below(expression.free_symbols):
             source = self.floats.get(symbol)
             if source is not None and self.policy.breaks_at_float(source, at.code, at.current.index):
-                raise GraphBreak("changing_float", value=source.text)
+                raise GraphBreak("changing_number", value=source.text)
 
     def _text_variable(self, value: str, source: Source) -> Variable | None:
         if not self.policy.is_changing_text(value, source, self.output.objects.is_of_module):
@@ -336,6 +337,32 @@ class Symbols:
                 for number in (*value.shape, *value.stride()):
                     symbols |= number.node.expr.free_symbols if isinstance(number, torch.SymInt) else set()
         return {self.nodes[symbol] for symbol in symbols}
+
+    def places_in(self, values: Iterable[Any]) -> frozenset[str] | None:
+        """The texts of the sources of the symbols in these fake values. None where one has no source, or
+        where a value may hide symbols.
+        """
+        found: set[Any] = set()
+        pending = [*values]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, (list, tuple)):
+                pending += value
+            elif type(value) is FakeTensor:
+                if value._has_symbolic_sizes_strides:
+                    pending += (*value.shape, *value.stride(), value.storage_offset())
+            elif isinstance(value, SYMBOLIC):
+                found |= {value.node._expr, value.node.expr}
+            elif isinstance(value, torch.Tensor):
+                return None
+        symbols: set[Any] = set().union(*(expression.free_symbols for expression in found))
+        if not all(symbol in self.sources or symbol in self.leaves for symbol in symbols):
+            return None
+        leaves = self._leaves_below(symbols)
+        if (symbols and not leaves) or any(map(self.output.unbacked.is_bound, symbols)):
+            return None
+        sources = [self.sources.get(symbol) or [self.floats[symbol]] for symbol in leaves]
+        return frozenset(source.text for known in sources for source in known)
 
     def check_promises(self) -> None:
         """Raise ConstraintViolation if the program fixed a size that the user marked with `mark_dynamic`."""

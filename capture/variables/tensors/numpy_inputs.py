@@ -73,7 +73,7 @@ def from_tensor(tx: Interpreter, tensor: TensorVariable) -> NumpyVariable:
     """`tensor.numpy()`."""
     fake = tensor.fake
     if any(not isinstance(n, int) for n in (*fake.shape, *fake.stride())):
-        raise SizesAsNumbers("sizes of an array")
+        raise SizesAsNumbers("sizes of an array", tx.output.symbols.places_in([fake]))
     if torch._C._functorch.peek_interpreter_stack() is not None:
         raise GraphBreak("method", name="numpy", value=tensor)
     plain = fake.device.type == "cpu" and fake.layout == torch.strided and not fake.requires_grad
