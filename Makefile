@@ -79,11 +79,11 @@ clean:
 	rm -rf build *.egg-info _capture.*.so
 
 # torch by its exact pin first: a range would let pip take another build of it. compileall and the digest of
-# all files: the environment may forbid writing bytecode later.
+# all files: the environment may forbid writing bytecode later. With whole paths: an import would correct others.
 $(STAMP): pyproject.toml setup.py $(NATIVE) $(BUILT)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]
-	$(BIN)/python -m compileall -q capture codegen guards cache capture_records.py
+	$(BIN)/python -m compileall -q $(addprefix $(CURDIR)/,capture codegen guards cache capture_records.py)
 	$(BIN)/python -m codegen.stored.own_files
 	touch $@

@@ -21,6 +21,8 @@ from typing import Any
 from codegen.kernel import ir
 
 Monomial = tuple[str, ...]  # sorted atoms; () is the constant term
+#: The same sizes and indices come again and again, in each layer of a model: results are kept.
+KEPT = 1 << 13
 
 
 class Poly:
@@ -73,6 +75,7 @@ def _key(index: Index) -> str:
     return "+".join(sorted("*".join((str(coef), *atoms)) for atoms, coef in index.terms.items()))
 
 
+@functools.lru_cache(KEPT)
 def axis(name: str) -> Poly:
     """The index of the loop over the axis `name`."""
     return Poly({(name,): 1})
@@ -152,17 +155,24 @@ def times(left: Index, right: Index) -> Index:
     return _make({atoms: coef for atoms, coef in terms.items() if coef})
 
 
+@functools.lru_cache(KEPT)
 def minus(left: Index, right: Index) -> Index:
     return plus(left, times(-1, right))
 
 
 def product(factors: Iterable[Index]) -> Index:
+    return _product(tuple(factors))
+
+
+@functools.lru_cache(KEPT)
+def _product(factors: tuple[Index, ...]) -> Index:
     total: Index = 1
     for factor in factors:
         total = times(total, factor)
     return total
 
 
+@functools.lru_cache(KEPT)
 def row_major(shape: tuple[Index, ...]) -> tuple[Index, ...]:
     """Strides of a contiguous tensor of that shape."""
     strides: list[Index] = []
@@ -174,6 +184,11 @@ def row_major(shape: tuple[Index, ...]) -> tuple[Index, ...]:
 
 
 def dot(indices: Iterable[Index], strides: Iterable[Index]) -> Index:
+    return _dot(tuple(indices), tuple(strides))
+
+
+@functools.lru_cache(KEPT)
+def _dot(indices: tuple[Index, ...], strides: tuple[Index, ...]) -> Index:
     terms: dict[Monomial, int] = {}
     for index, stride in zip(indices, strides, strict=True):
         if not isinstance(stride, int):
@@ -183,7 +198,8 @@ def dot(indices: Iterable[Index], strides: Iterable[Index]) -> Index:
     return _make(terms)
 
 
-def atoms_of(index: Index) -> set[str]:
+@functools.lru_cache(KEPT)
+def atoms_of(index: Index) -> frozenset[str]:
     """The names of axes, sizes and values that `index` depends on, also inside of divisions."""
     found: set[str] = set()
     for atoms in terms_of(index):
@@ -192,7 +208,7 @@ def atoms_of(index: Index) -> set[str]:
                 found |= atom.atoms
             else:
                 found.add(atom)
-    return found
+    return frozenset(found)
 
 
 def divisions_of(index: Index) -> list[Division]:
@@ -293,6 +309,14 @@ class Ranges:
             return 0, 0  # an index into an empty tensor: it has no elements
         if isinstance(index, int) and isinstance(divisor, int) and divisor > 0:
             return index // divisor, index % divisor
+        return _divided(index, divisor, self._extents_of(index, divisor))
+
+    def _extents_of(self, *indices: Index) -> tuple[tuple[str, Index], ...]:
+        """The extents that these indices depend on."""
+        extents = self.extents
+        return tuple((a, extents[a]) for index in indices for a in atoms_of(index) if a in extents)
+
+    def _divide(self, index: Index, divisor: Index) -> tuple[Index, Index]:
         quotient, rest = _split_multiples(index, divisor)
         if quotient != 0 and not self.lower_is_zero(rest):
             quotient, rest = self._with_rest_above_zero(index, quotient, rest, divisor)
@@ -377,6 +401,11 @@ class Ranges:
         """`index` with atoms replaced and simplified again."""
         if isinstance(index, int):
             return index
+        replaced = tuple((a, mapping[a]) for a in atoms_of(index) if a in mapping)
+        extents = self._extents_of(index, *(by for _, by in replaced)) if divisions_of(index) else ()
+        return _substituted(index, replaced, extents)
+
+    def _substitute(self, index: Poly, mapping: Mapping[str, Index]) -> Index:
         terms: dict[Monomial, int] = {}
         for atoms, coef in index.terms.items():
             term: Index = coef
@@ -392,6 +421,18 @@ class Ranges:
             return quotient if atom.operator == "floordiv" else remainder
         replacement = mapping.get(atom)
         return Poly({(atom,): 1}) if replacement is None else replacement
+
+
+@functools.lru_cache(KEPT)
+def _divided(index: Index, divisor: Index, extents: tuple[tuple[str, Index], ...]) -> tuple[Index, Index]:
+    return Ranges(dict(extents))._divide(index, divisor)
+
+
+@functools.lru_cache(KEPT)
+def _substituted(
+    index: Poly, replaced: tuple[tuple[str, Index], ...], extents: tuple[tuple[str, Index], ...]
+) -> Index:
+    return Ranges(dict(extents))._substitute(index, dict(replaced))
 
 
 def minus_multiple(index: Index, quotient: Index, divisor: Index) -> Index:
@@ -470,9 +511,6 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
 
 
 # --- to and from other notations --------------------------------------------------------------------------
-
-#: The same sizes and indices come again and again: with symbols, each is a tree of divisions.
-KEPT = 1 << 13
 
 
 @functools.lru_cache(KEPT, typed=True)  # True equals 1
