@@ -22,7 +22,7 @@ from codegen.kernel import ir
 
 Monomial = tuple[str, ...]  # sorted atoms; () is the constant term
 #: The same sizes and indices come again and again, in each layer of a model: results are kept.
-KEPT = 1 << 13
+KEPT = 1 << 12
 
 
 class Poly:
