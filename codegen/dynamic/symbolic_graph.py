@@ -320,10 +320,10 @@ def _numbers_of(node: fx.Node) -> list[Any]:
 
 
 def _symbolic_in(value: Any) -> list[Any]:
-    if isinstance(value, Symbolic):
-        return _symbolic_in(value.value)
+    if isinstance(value, (list, tuple)):
+        return [n for item in value for n in _symbolic_in(item)]
     if isinstance(value, torch.SymInt):
         return [value]
-    if isinstance(value, Mapping):
-        return _symbolic_in(tuple(value.values()))
-    return [n for item in value for n in _symbolic_in(item)] if isinstance(value, (list, tuple)) else []
+    if isinstance(value, Symbolic):
+        return _symbolic_in(value.value)
+    return _symbolic_in(tuple(value.values())) if isinstance(value, dict) else []
