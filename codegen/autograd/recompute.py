@@ -30,6 +30,8 @@ from torch import fx
 from torch._ops import OpOverload
 
 from codegen.autograd.minimum_cut import Edge, minimum_cut
+from codegen.lower.nodes import all_known
+from codegen.lower.registry import LOWERINGS
 
 aten = torch.ops.aten
 PARTS = frozenset((aten.slice.Tensor, aten.select.int))
@@ -46,11 +48,17 @@ CHEAP_VIEWS = VIEWS | frozenset((
 
 
 def is_cheap(node: fx.Node) -> bool:
-    """Whether the node is elementwise or changes a layout: it fuses with the code that reads it."""
+    """Whether the node is elementwise or changes a layout: it fuses with the code that reads it.
+
+    Operators on complex numbers, and those without a lowering, fuse with nothing: each is a call.
+    """
     target = node.target
     if not isinstance(target, OpOverload) or torch.Tag.nondeterministic_seeded in target.tags:
         return False
-    return target in CHEAP_VIEWS or torch.Tag.pointwise in target.tags
+    if target in VIEWS:
+        return True
+    is_plain = target in CHEAP_VIEWS or torch.Tag.pointwise in target.tags
+    return is_plain and target in LOWERINGS and all_known(node)
 
 
 #: elementwise operators that cost almost nothing compared with the reading of their operands

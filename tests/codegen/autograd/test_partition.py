@@ -148,3 +148,16 @@ def test_each_part_saves_what_eager_saves_for_its_result() -> None:
     saved = {part.slots[0]: (part.saved_inputs, part.saved_results) for part in parts.backward}
     assert saved[0] == ([0, 1], []) and saved[2] == ([], [])
     assert saved[1][1][:1] == [0]  # h, for abs
+
+
+def test_what_runs_as_a_call_is_not_computed_again() -> None:
+    """Kernels read no complex numbers: a second `exp` of them is a second call. That of floats fuses."""
+
+    def program(x: torch.Tensor) -> tuple[torch.Tensor]:
+        return (((x + 1).exp() * x.angle()).abs(),)
+
+    complex_leaf = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+    assert not {aten.exp.default, aten.angle.default} & {
+        *calls(backward(parts_of(program, complex_leaf)).graph)
+    }
+    assert aten.exp.default in calls(backward(parts_of(program, leaf(3))).graph)
