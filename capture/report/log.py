@@ -91,7 +91,9 @@ def set_logs(*names: str) -> None:
     """Switch on these logs, and switch off all others. "all" is every log."""
     chosen = set(LOGS) if "all" in names else {name for name in names if get(name)}
     for name, entry in _logs.items():
-        entry.logger.setLevel(logging.DEBUG if name in chosen else logging.NOTSET)
+        level = logging.DEBUG if name in chosen else logging.NOTSET
+        if entry.logger.level != level:  # a new level makes `logging` visit all loggers of the process
+            entry.logger.setLevel(level)
     root = logging.getLogger("capture")
     if chosen and not any(isinstance(handler, _StderrHandler) for handler in root.handlers):
         root.addHandler(_StderrHandler())
