@@ -204,8 +204,10 @@ def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
 
 @lowering(aten.nextafter.default)
 def nextafter(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    """Computed by eager in half precision: the next float32 is not the next number of half precision."""
-    if compute_dtype(ctx.dtype) != ctx.dtype:
+    """Computed by eager in half precision: the next float32 is not the next number of half precision. Of
+    integers eager has no kernel.
+    """
+    if compute_dtype(ctx.dtype) != ctx.dtype or not all(map(is_float, (left.dtype, right.dtype))):
         return NotImplemented
     return apply("nextafter", *operands(ctx, left, right))
 

@@ -25,16 +25,24 @@ UNARY = """abs neg exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos ata
            signbit relu logical_not""".split()
 
 
-@pytest.mark.parametrize("name", ["bitwise_not", "bitwise_and", "bitwise_left_shift"])
-def test_what_eager_has_no_kernel_for(name):
+@pytest.mark.parametrize(
+    ("name", "dtype", "text"),
+    [
+        *((name, torch.float32, "not implemented for") for name in ("not", "and", "left_shift")),
+        *((name, torch.int32, "not implemented for") for name in ("logaddexp", "logaddexp2", "nextafter")),
+        ("nansum", torch.complex64, "does not support complex"),
+    ],
+)
+def test_what_eager_has_no_kernel_for(name, dtype, text):
     """Eager's error, and no failure of the compilation before it."""
+    operator = getattr(torch, name, None) or getattr(torch, f"bitwise_{name}")
 
     def program(x):
-        return getattr(torch, name)(*[x + 1] * (1 if name == "bitwise_not" else 2))
+        return operator(*[x + 1] * (1 if name in ("not", "nansum") else 2))
 
     for run in (program, capture.compile(program)):
-        with pytest.raises(RuntimeError, match="not implemented for"):
-            run(torch.ones(4))
+        with pytest.raises(RuntimeError, match=text):
+            run(torch.ones(4, dtype=dtype))
 
 
 @pytest.mark.parametrize("name", UNARY)
