@@ -79,7 +79,8 @@ clean:
 	rm -rf build *.egg-info _capture.*.so
 
 # torch by its exact pin first: a range would let pip take another build of it. compileall and the digest of
-# all files: the environment may forbid writing bytecode later. With whole paths: an import would correct others.
+# all files: the environment may forbid writing bytecode later. With whole paths: an import would correct
+# others.
 $(STAMP): pyproject.toml setup.py $(NATIVE) $(BUILT)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
