@@ -194,7 +194,8 @@ ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
     aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
     aten.mv.default: (0, is_not_bool),  # eager has no kernel: the operator raises its own error
     aten.addmv.default: (0, is_not_bool),
-    aten.logaddexp.default: (0, torch.is_floating_point),  # the same
+    aten.trace.default: (0, is_not_bool),  # the same
+    aten.logaddexp.default: (0, torch.is_floating_point),
     aten.logaddexp2.default: (0, torch.is_floating_point),
     aten.nansum.default: (0, is_real),
 }

@@ -25,11 +25,15 @@ UNARY = """abs neg exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos ata
            signbit relu logical_not""".split()
 
 
+OF_ONE = ("not", "trace", "nansum")
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "text"),
     [
         *((name, torch.float32, "not implemented for") for name in ("not", "and", "left_shift")),
         *((name, torch.int32, "not implemented for") for name in ("logaddexp", "logaddexp2", "nextafter")),
+        ("trace", torch.bool, "not implemented for"),
         ("nansum", torch.complex64, "does not support complex"),
     ],
 )
@@ -38,11 +42,11 @@ def test_what_eager_has_no_kernel_for(name, dtype, text):
     operator = getattr(torch, name, None) or getattr(torch, f"bitwise_{name}")
 
     def program(x):
-        return operator(*[x + 1] * (1 if name in ("not", "nansum") else 2))
+        return operator(*[x | x if x.dtype is torch.bool else x + 1] * (1 if name in OF_ONE else 2))
 
     for run in (program, capture.compile(program)):
         with pytest.raises(RuntimeError, match=text):
-            run(torch.ones(4, dtype=dtype))
+            run(torch.ones(4, 4, dtype=dtype))
 
 
 @pytest.mark.parametrize("name", UNARY)
