@@ -198,6 +198,9 @@ ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
     aten.logaddexp.default: (0, torch.is_floating_point),
     aten.logaddexp2.default: (0, torch.is_floating_point),
     aten.nansum.default: (0, is_real),
+    aten.mse_loss.default: (0, is_real),
+    aten.nll_loss_forward.default: (0, torch.is_floating_point),
+    aten.glu.default: (0, torch.is_floating_point),
 }
 
 
