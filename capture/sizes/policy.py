@@ -250,8 +250,8 @@ class SizePolicy:
     ) -> dict[int, marks.DimRange | None]:
         """The dims that are symbols, with their ranges.
 
-        A tensor of a module has only its marked dims, if the code does not set it. A tensor that the guards
-        know by identity has none.
+        A tensor of a module has only its marked dims, if the code does not set it, and those that have changed
+        in the same module: a cache that grows. A tensor that the guards know by identity has none.
         A dim with None shares a symbol with equal sizes. A dim that is marked or that changed gets its own
         symbol.
         """
@@ -261,10 +261,11 @@ class SizePolicy:
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
         if self.dynamic is False or isinstance(tensor, torch.nn.Parameter):
             return {**marked}
-        if of_module(source) and source.text not in self.seen.written:
+        is_state = of_module(source) and source.text not in self.seen.written
+        if is_state and not self.seen.owned:
             return {**marked}
         alone = {**dict.fromkeys(self._changed_dims(tensor, source), UNBOUNDED), **marked}
-        dims = range(tensor.dim()) if self.dynamic else ()
+        dims = range(tensor.dim()) if self.dynamic and not is_state else ()
         return {dim: alone.get(dim) for dim in {*dims, *alone} if dim not in static}
 
     def changed_strides(
