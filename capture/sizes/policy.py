@@ -250,8 +250,8 @@ class SizePolicy:
     ) -> dict[int, marks.DimRange | None]:
         """The dims that are symbols, with their ranges.
 
-        A tensor of a module has only its marked dims, if the code does not set it, and those that have changed
-        in the same module: a cache that grows. A tensor that the guards know by identity has none.
+        A tensor of a module has only its marked dims, if the code does not set it, and those that have
+        changed in the same module: a cache that grows. A tensor that the guards know by identity has none.
         A dim with None shares a symbol with equal sizes. A dim that is marked or that changed gets its own
         symbol.
         """

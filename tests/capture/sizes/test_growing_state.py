@@ -1,4 +1,4 @@
-"""A tensor of a module that gets another size from time to time: a table of rotations, a cache of positions."""
+"""A tensor of a module that gets another size from time to time: a table of rotations, a replaced buffer."""
 
 from __future__ import annotations
 
