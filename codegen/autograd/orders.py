@@ -23,6 +23,7 @@ except ImportError:
     _capture = None
 
 from capture_records import dataclass
+from codegen.autograd.batched_tangents import gradients_of_batches
 from codegen.autograd.derivatives import Derivative, DerivativeRecipe, Layout, Required
 from codegen.autograd.partial_arguments import set_of
 from codegen.autograd.partial_backward import CompiledPartials, Partials
@@ -94,7 +95,10 @@ class Order:
         have = set_of(saved), set_of(tangents)
         whole = zeros_for(tangents, self.layouts)
         if not all(map(_capture.is_plain, whole)):  # such as the batches of `is_grads_batched`
-            return call_by_call(self.graph, (*saved, *whole))
+            batches: Sequence[Any] | None = None
+            if torch.is_grad_enabled():
+                batches = gradients_of_batches(lambda members: self.run(saved, members, edges), whole)
+            return call_by_call(self.graph, (*saved, *whole)) if batches is None else batches
         with torch.no_grad():
             if have[1] == (1 << len(whole)) - 1:
                 grads: Sequence[Any] = self.compile()(*saved, *whole)
@@ -271,7 +275,7 @@ def call_by_call(graph: fx.Graph, args: Sequence[Any]) -> tuple[Any, ...]:
     """Runs a closed graph of gradients by eager's operators, on tensors of any kind."""
     if torch.is_grad_enabled():
         raise RuntimeError(
-            NO_DERIVATIVE.format(reason="its gradients come in batches, or are not plain tensors")
+            NO_DERIVATIVE.format(reason="its gradients come in batches of batches, or are not plain tensors")
         )
     values: dict[fx.Node, Any] = {}
     rest = iter(args)

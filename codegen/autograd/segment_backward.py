@@ -22,6 +22,7 @@ try:
 except ImportError:
     _capture = None
 
+from codegen.autograd.batched_tangents import gradients_of_batches
 from codegen.autograd.derivatives import DerivativeRecipe, backward_for
 from codegen.autograd.orders import NextOrder, call_by_call, zeros_for
 from codegen.autograd.partial_arguments import Have, set_of
@@ -116,7 +117,10 @@ class SegmentBackward:
         """
         have = set_of(saved), set_of(tangents)
         if not all(_capture.is_plain(tangent) for tangent in tangents if tangent is not None):
-            return self.run_by_calls(have, saved, tangents)
+            batches: tuple[Any, ...] | None = None
+            if torch.is_grad_enabled():
+                batches = gradients_of_batches(lambda each: self.run(native, saved, each, edges), tangents)
+            return self.run_by_calls(have, saved, tangents) if batches is None else batches
         with torch.no_grad():
             grads = self.grads(have, saved, tangents)
         give(native, self.backward)

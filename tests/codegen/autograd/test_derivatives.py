@@ -188,8 +188,46 @@ def test_batches_of_tangents() -> None:
     for _ in range(2):  # before and after the backward is compiled
         torch.testing.assert_close(grad(fast(x), x, batch, is_grads_batched=True)[0], expected)
         grad(fast(x).sum(), x)
-    with pytest.raises(RuntimeError, match="come in batches"):
-        grad(fast(x), x, batch, is_grads_batched=True, create_graph=True)
+
+
+@pytest.mark.parametrize("size", [3, 1])
+def test_batches_of_tangents_have_derivatives(size: int) -> None:
+    """Also of the third order, and for a tangent that requires grad."""
+    x, w = leaf(3), leaf(3)
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x * w).sin() * x
+
+    def found(function: Program) -> list[torch.Tensor]:
+        batch = torch.eye(3)[:size].requires_grad_()
+        (rows,) = grad(function(x, w), x, batch, is_grads_batched=True, create_graph=True)
+        (second,) = grad(rows.sum(1), w, torch.eye(size), is_grads_batched=True, create_graph=True)
+        loss = rows.square().sum() + second.sin().sum()
+        return [rows, second, *grad(loss, (x, w, batch))]
+
+    fast = compiled(program, x, w)
+    for _ in range(2):
+        torch.testing.assert_close(found(fast), found(program))
+
+
+def test_batched_step_of_a_residual_field() -> None:
+    """The divergence of a field by its exact Jacobian, as continuous flows take it."""
+    weights = [leaf(8, 3), leaf(8), leaf(3, 8), leaf(3)]
+
+    def field(x: torch.Tensor, a: Any, b: Any, c: Any, d: Any) -> torch.Tensor:
+        return torch.nn.functional.linear(torch.nn.functional.elu(torch.nn.functional.linear(x, a, b)), c, d)
+
+    def found(function: Program) -> Any:
+        x = torch.linspace(-1, 1, 12).reshape(4, 3).requires_grad_()
+        eye = torch.eye(3).expand(4, 3, 3).movedim(-1, 0)
+        y = function(x, *weights)
+        (rows,) = grad(y, x, eye, create_graph=True, is_grads_batched=True)
+        trace = torch.einsum("i...i", rows)
+        return trace, *grad((y.square().sum(-1) - trace).mean(), weights)
+
+    fast = compiled(field, leaf(4, 3), *weights)
+    for _ in range(2):
+        torch.testing.assert_close(found(fast), found(field))
 
 
 FACTORS: dict[str, Program] = {
