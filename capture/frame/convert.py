@@ -30,7 +30,7 @@ from capture.frame.left_to_python import (
     leave_once,
     leave_wrapper,
 )
-from capture.frame.recompiles import check_limit
+from capture.frame.recompiles import check_all_entries, check_limit
 from capture.hooks.converters import makes_converters
 from capture.policy import frame_filter, patience, torch_compile_marks
 from capture.policy.first_steps import FirstSteps
@@ -111,6 +111,8 @@ class Converter:
 
     def _looked_up(self, frame: Any) -> Any:
         """The entry of an earlier process. Without one, the frame waits until it is hot."""
+        if not self._may_have_entries(frame):
+            return None
         found = stored_entries.find(frame, self.settings, self.history.of(frame))
         if found is None:
             self.learned.missed(frame.code)
@@ -149,6 +151,9 @@ class Converter:
         handled, seen = sys.exc_info()[1], self.history.of(frame)
         glances.tell(self.history, frame)
         try:
+            if not self._may_have_entries(frame):
+                capture.outcome = "refused"
+                return None
             found = stored_entries.find(frame, self.settings, seen)
             if found is not None:
                 capture.outcome = "stored"
@@ -185,6 +190,11 @@ class Converter:
         """Frames of this code have waited for what the next process can look up."""
         if patience.has_to_pay() and not _capture.is_resume(code):
             self.learned.made(code, kind)
+
+    def _may_have_entries(self, frame: Any) -> bool:
+        """Also entries of the store end: a class that each step makes anew lets one die with each step."""
+        with function_modes.resumed():
+            return check_all_entries(frame, self.settings)
 
     def _may_recompile(self, frame: Any) -> bool:
         """Log why the existing entries did not fit. False after the limit: one warning says so, or an error

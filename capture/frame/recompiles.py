@@ -30,9 +30,15 @@ if TYPE_CHECKING:
     from capture.sizes.policy import Seen
 
 
-def check_limit(frame: Any, settings: CaptureSettings, seen: Seen) -> bool:
+def check_all_entries(frame: Any, settings: CaptureSettings) -> bool:
+    """Whether one more entry may be made or taken from the store, by the number that the code has had."""
     if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
+    return True
+
+
+def check_limit(frame: Any, settings: CaptureSettings, seen: Seen) -> bool:
+    """Whether one more entry may be made, by the live ones that did not fit."""
     if not frame.failures:
         return True
     if stance.current() == stance.EAGER_ON_RECOMPILE:

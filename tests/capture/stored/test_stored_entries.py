@@ -887,3 +887,30 @@ def test_a_constant_of_a_class_that_a_guard_knows_by_identity() -> None:
         result, loaded, _ = counted(made(text.format(size)), X)
         assert torch.equal(result, X * 3)
         assert loaded == found, size
+
+
+def test_stored_entries_that_never_live_long_are_given_up() -> None:
+    """Each entry dies with the class that the step has made; the store has one for the next class, too."""
+    text = """
+class Base:
+    def f(self, x):
+        return x * self.scale + 1
+
+f = Base.f
+
+def fresh():
+    return type("Own", (Base,), {"scale": 2.0})()
+"""
+    function = made(text)
+    fresh = capture.disable(function.__globals__["fresh"])
+    with config.patch(accumulated_recompile_limit=3), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(8):
+            own = fresh()
+            with capture.enable():
+                assert torch.equal(own.f(X), X * 2 + 1)
+            del own
+            gc.collect()
+    assert counters["entries"]["loaded"] == 2
+    assert counters["frames"]["captured"] == 1
+    assert ["3 times, config.accumulated" in str(warning.message) for warning in warned] == [True]
