@@ -55,9 +55,9 @@ class Profiled:
         float(loss)
         self.times.append(time.perf_counter())
         if len(self.times) - 1 == self.first:
-            self.profile.__enter__()
+            self.profile.start()
         elif len(self.times) - 1 == self.last:
-            self.profile.__exit__(None, None, None)
+            self.profile.stop()
             raise Enough
 
     def share(self) -> float:

@@ -77,8 +77,7 @@ class Operations:
         try:
             value = self._propagate(kind, target, proxies, keywords)
         except SizesAsNumbers as signal:
-            symbolic = [v for v in (*args, *kwargs.values()) if is_symbolic(v)]
-            if not symbolic:
+            if not any(map(is_symbolic, [*args, *kwargs.values()])):
                 raise
             proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
@@ -159,7 +158,7 @@ class Operations:
             self._at_its_place(call)
 
     def _propagate(
-        self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = frozenset()
+        self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = NOWHERE
     ) -> Any:
         """Run the operation on fake tensors. It has failed before with symbols of these `places`."""
         given: list[Any] = []

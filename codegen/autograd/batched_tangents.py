@@ -19,11 +19,14 @@ import torch
 def gradients_of_batches(
     run: Callable[[Sequence[Any]], Sequence[Any]], tangents: Sequence[Any]
 ) -> tuple[Any, ...] | None:
-    """The gradients for tangents of which some are batched; None where it does not know their kind.
+    """The gradients for tangents of which some are batched; None without create_graph, and where it does not
+    know their kind.
 
     `run` gets one member of the batch at a time, outside of vmap's mode. None is a missing tangent or
     gradient.
     """
+    if not torch.is_grad_enabled():
+        return None
     level = torch._C._vmapmode_increment_nesting() - 1
     torch._C._vmapmode_decrement_nesting()
     if level != 1:  # a tensor doesn't tell to which of several levels it belongs

@@ -95,9 +95,7 @@ class Order:
         have = set_of(saved), set_of(tangents)
         whole = zeros_for(tangents, self.layouts)
         if not all(map(_capture.is_plain, whole)):  # such as the batches of `is_grads_batched`
-            batches: Sequence[Any] | None = None
-            if torch.is_grad_enabled():
-                batches = gradients_of_batches(lambda members: self.run(saved, members, edges), whole)
+            batches = gradients_of_batches(lambda members: self.run(saved, members, edges), whole)
             return call_by_call(self.graph, (*saved, *whole)) if batches is None else batches
         with torch.no_grad():
             if have[1] == (1 << len(whole)) - 1:

@@ -117,9 +117,7 @@ class SegmentBackward:
         """
         have = set_of(saved), set_of(tangents)
         if not all(_capture.is_plain(tangent) for tangent in tangents if tangent is not None):
-            batches: tuple[Any, ...] | None = None
-            if torch.is_grad_enabled():
-                batches = gradients_of_batches(lambda each: self.run(native, saved, each, edges), tangents)
+            batches = gradients_of_batches(lambda each: self.run(native, saved, each, edges), tangents)
             return self.run_by_calls(have, saved, tangents) if batches is None else batches
         with torch.no_grad():
             grads = self.grads(have, saved, tangents)

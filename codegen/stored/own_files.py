@@ -95,9 +95,10 @@ def _write(path: str, record: bytes) -> bool:
             file.write(record)
         os.replace(temporary, path)
     except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         return False
+    finally:
+        with contextlib.suppress(OSError):  # after the renaming there is none
+            os.unlink(temporary)
     return True
 
 

@@ -24,16 +24,9 @@ from guards.sources import LocalSource
 from tests.capture.test_cases import outcome
 
 CALLS = 12
+pytestmark = pytest.mark.usefixtures("fresh")
 X = torch.linspace(-2, 2, 24).reshape(4, 6)
 ARRAY = X.double().numpy()
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Any:
-    capture.reset()
-    with config.patch(raise_on_error=True):
-        yield
-    capture.reset()
 
 
 def check(function: Callable[..., Any], calls: list[tuple[Any, ...]], **settings: Any) -> None:

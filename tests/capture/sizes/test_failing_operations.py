@@ -14,22 +14,14 @@ import torch
 import torch.nn.functional as F
 
 import capture
-from capture.report.config import config
 from capture.report.counters import counters
 from capture.sizes.policy import VALUES_OF_SETTINGS, Seen, SizePolicy
 from guards.sources import LocalSource
 from tests.capture.test_cases import outcome
 
 CALLS = 14
+pytestmark = pytest.mark.usefixtures("fresh")
 X = torch.arange(16.0).reshape(4, 4)
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Any:
-    capture.reset()
-    with config.patch(raise_on_error=True):
-        yield
-    capture.reset()
 
 
 def check(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 import capture
+from capture.sizes.policy import Seen, SizePolicy
+from guards.sources import AttrSource, LocalSource
 
 
 class Table(nn.Module):
@@ -61,7 +64,15 @@ def test_buffers_of_other_modules_are_no_change() -> None:
         for rows in (2, 3, 5):
             x = torch.randn(rows, width)
             torch.testing.assert_close(compiled(x), model(x))
-    assert "scale.size" not in str(capture.explain(Scaled(8))(torch.randn(2, 8)))
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_only_changes_in_the_same_module_count(owned: bool) -> None:
+    place, found = AttrSource(LocalSource("self"), "scale"), {}
+    seen = Seen(owned=owned)
+    for width in (4, 6):
+        found = SizePolicy(None, seen).dynamic_dims(torch.rand(width), place, lambda source: True)
+    assert list(found) == ([0] if owned else [])
 
 
 def test_a_buffer_that_is_replaced_by_hand() -> None:
