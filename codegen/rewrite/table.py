@@ -204,6 +204,24 @@ ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
 }
 
 
+def holds_no_complex(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(holds_no_complex, value))
+    return not (isinstance(value, torch.Tensor) and value.is_complex())
+
+
+def for_reals(rule: Body) -> Body:
+    """Kernels don't compute complex numbers: the pieces of an operator would each be a call, where eager has
+    one.
+    """
+
+    @functools.wraps(rule)
+    def rewrite(*args: Any, **kwargs: Any) -> Any:
+        return rule(*args, **kwargs) if all(map(holds_no_complex, args)) else NotImplemented
+
+    return rewrite
+
+
 def only_where(place: int, fits: Callable[[torch.Tensor], bool], rule: Body) -> Body:
     @functools.wraps(rule)
     def rewrite(*args: Any, **kwargs: Any) -> Any:
@@ -241,7 +259,7 @@ def rule_for(op: OpOverload) -> Body | None:
     """
     rows = sorted(OPERATORS.whole(op) or (), key=lambda row: row.body.__module__)
     if op.name().removeprefix("aten::") in FROM_TORCH:
-        rows.append(Row(torch._decomp.decomposition_table[op]))
+        rows.append(Row(for_reals(torch._decomp.decomposition_table[op])))
     if rows:
         rule = rule_of(rows)
         return only_where(*ONLY_WHERE[op], rule) if op in ONLY_WHERE else rule

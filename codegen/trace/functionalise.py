@@ -283,6 +283,16 @@ def _expand(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.alias.default, (node,)
 
 
+@inverse_of(aten.view_as_real.default)
+def _as_real(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
+    return aten.view_as_complex.default, (node,)
+
+
+@inverse_of(aten.view_as_complex.default)
+def _as_complex(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
+    return aten.view_as_real.default, (node,)
+
+
 @inverse_of(aten.unbind.int)
 def _unbind(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.select_scatter.default, (node, view.arguments()["dim"], view.index)
