@@ -55,9 +55,12 @@ FIRST_NS = 120_000_000
 #: What a turn of a loop takes in the frame itself, from which on the loop is left for its resume function, if
 #: that is an eighth of the turn. A turn of the resume function takes 30 us beside its graphs. 0: no least.
 TURN_NS = 50_000
-#: The time of an entry beside that of Python up to which it stays, in means and in least times. What a graph
-#: with gradients gains in its backward is not seen here.
-PAYS, PAYS_WITH_BACKWARD = 1.1, 1.5
+#: The time of an entry beside that of Python up to which it stays, in means and in least times: of frames, of
+#: frames whose backward is not seen, of steps with their backward.
+PAYS, PAYS_WITH_BACKWARD, STEPS_PAY = 1.1, 1.5, 1.03
+#: What seems to take no more than that beside the frames before it is not compared once more. Those before it
+#: were the first ones of the process, which are slow.
+CLEARLY_PAYS = 0.8
 
 #: functions that compute gradients: a program that calls them trains
 BACKWARDS = tuple(f.__code__ for f in (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad))
@@ -84,6 +87,14 @@ class Kind(IntEnum):
     BACKWARD = 10
     IMPORT = 11
     BRIEF = 12
+
+
+class Compared(IntEnum):
+    """`enum Compared` of native/frame/entry.h: what an entry was compared with, or has to be."""
+
+    EARLIER = 0
+    FITTING = -1
+    STEPS = -2
 
 
 class Learned(Protocol):
@@ -283,31 +294,53 @@ def judge(
     entry: Any,
     python: tuple[int, int],
     own: tuple[int, int],
-    fits: bool = True,
+    compared: Compared = Compared.FITTING,
+    steps: int = 0,
     learned: Learned | None = None,
-) -> Kind | bool | None:
-    """Whether an entry pays, after its trial. None: it stays. True: Python has to run some frames that fit it
-    before it is known, since those before it may have been others. Else it goes, and frames of this kind are
-    left.
+) -> Kind | Compared | None:
+    """Whether an entry pays, after its trial. None: it stays. Compared: Python has to run some frames that
+    fit it before that is known. Else it goes, and frames of this kind are left.
 
-    The times are nanoseconds of a run: the mean, and the least. fits: all frames in Python fitted the entry.
+    The times are nanoseconds of a run, or of a step with its backward: the mean, and the least. steps: the
+    backwards that the thread has run.
     """
-    worst = PAYS_WITH_BACKWARD if entry.trains else PAYS
     ratios = [ours / max(1, theirs) for ours, theirs in zip(own, python)]
-    pays = min(ratios) <= worst
-    if not pays and not fits:
-        return True
+    pays = min(ratios) <= _bound(entry, compared)
+    more = _more_to_compare(ratios, pays, compared, has_steps=entry.trains and steps > 0)
+    if compared != Compared.STEPS and more != Compared.FITTING:
+        observe.tell("trial", entry=entry, python=python, own=own)
+    if more is not None:
+        if learned is not None and pays:
+            learned.note(code, Kind.STORED)  # the process may end before it knows
+        return more
     if not entry.trains:
         gains.note(python[0], own[0])
     if not entry.has_graph:
         missing = 1 - min(1.0, gains.saved(python[0], own[0]) / gains.GAIN)
         _capture.count_waste(int(entry.compile_time * missing * 1e9))
-    observe.tell("trial", entry=entry, python=python, own=own)
     if learned is not None:
         learned.note(code, Kind.STORED if pays else Kind.DOUBTED)
     if pays:
         return None
-    took = f"its entry took {own[0] / 1e6:.3f} ms, Python {python[0] / 1e6:.3f} ms"
+    what = "a step with its backward took" if compared == Compared.STEPS else "its entry took"
+    took = f"{what} {own[0] / 1e6:.3f} ms, in Python {python[0] / 1e6:.3f} ms"
     observe.tell("dropped", code=code, entry=entry, reason=took)
     _capture.remove_entry(code, entry)
     return Kind.LEFT if entry.breaks else Kind.ONCE
+
+
+def _bound(entry: Any, compared: Compared) -> float:
+    """The time beside that of Python up to which it pays."""
+    if compared == Compared.STEPS:
+        return STEPS_PAY
+    return PAYS_WITH_BACKWARD if entry.trains else PAYS
+
+
+def _more_to_compare(ratios: list[float], pays: bool, compared: Compared, has_steps: bool) -> Compared | None:
+    """What Python ran before the entry were its first frames, which are slow, and may have been others. Of
+    what trains the backward is not seen yet.
+    """
+    is_known = pays if has_steps else max(ratios) <= CLEARLY_PAYS
+    if compared == Compared.EARLIER and not is_known:
+        return Compared.FITTING
+    return Compared.STEPS if has_steps and pays and compared != Compared.STEPS else None

@@ -21,13 +21,41 @@ static inline void timing_add(Timing *timing, long long ns)
     timing->runs++;
 }
 
-/* Whether an entry pays shows in its first runs (patience.c). */
+/* So many steps of a training are compared, half of them with the frames of an entry in Python. */
+enum { STEPS_COMPARED = 16 };
+
+typedef struct {
+    int count;
+    long long ns[STEPS_COMPARED / 2];
+} Steps;
+
+/* A step ends with its backward (trial.c). */
+typedef struct {
+    Steps python, own;       /* frames and the backwards behind them */
+    unsigned long long step; /* of the hook: the present one */
+    long long frames_ns;     /* of the present step, without backwards in frames */
+    long long captures_ns;   /* of the hook when it began: a step with a capture does not count */
+    int begun;               /* steps */
+    char is_open;
+    char is_whole; /* the present step was seen from its begin on */
+    char is_done;
+} StepTrial;
+
+/* What an entry is compared with. The judge answers with one of the last two: once more, with these. */
+enum Compared {
+    COMPARED_EARLIER = 0,  /* the frames of its code before it */
+    COMPARED_FITTING = -1, /* frames that fit it, which Python runs */
+    COMPARED_STEPS = -2,   /* the same, with the backwards behind them */
+};
+
+/* Whether an entry pays shows in its first runs (trial.c). */
 typedef struct {
     Timing python; /* the frames before it; no runs: there is nothing to compare */
     Timing own;
     char runs;    /* of the entry: the first ones do not count */
     char to_come; /* frames that fit the entry and that Python runs, for a second comparison */
     char fits;    /* `python` has such frames alone */
+    StepTrial steps;
 } Trial;
 
 typedef struct {

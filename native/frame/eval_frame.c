@@ -356,6 +356,7 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     Py_INCREF(entry);
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
+    const long long backwards = hook->backward_ns;
     TurnTrial turns;
     const int is_judged = state->turns.python_ns > 0 && turn_begins(hook, state, &turns);
     PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
@@ -365,6 +366,7 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     const long long own = elapsed - (hook->capture_ns - captures);
     if (value != NULL && is_patience(callback)
         && (patience_try(callback, hook, state, entry, own) < 0
+            || patience_try_step(callback, hook, state, entry, own - (hook->backward_ns - backwards)) < 0
             || (is_judged && patience_judge_turns(callback, hook, state, entry, &turns) < 0))) {
         Py_CLEAR(value);
     }
@@ -387,13 +389,16 @@ static PyObject *run_compared(PyThreadState *tstate, InterpreterFrame *frame, Th
     hook->blocking = BLOCKS_LOOPS_TOO;
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
+    const long long backwards = hook->backward_ns;
     PyObject *value = eval_default(tstate, frame, 0);
     const long long elapsed = worked_ns() - started, own = elapsed - (hook->capture_ns - captures);
     hook->away_ns = away + elapsed;
     hook->away_nodes = autograd_nodes() - nodes;
     hook->blocking = outside;
     turns_show(hook, around);
-    if (value != NULL && patience_try_python(callback, hook, state, entry, own) < 0) {
+    if (value != NULL
+        && (patience_try_python(callback, hook, state, entry, own) < 0
+            || patience_try_step(callback, hook, state, entry, own - (hook->backward_ns - backwards)) < 0)) {
         Py_CLEAR(value);
     }
     Py_DECREF(entry);
@@ -411,13 +416,15 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     if (entry == NULL) {
         return eval_miss(tstate, frame, hook, code_state);
     }
-    if (entry->trial.to_come > 0 && is_patience(hook->callback)) {
+    const int has_steps = entry->trial.steps.is_open;
+    if ((entry->trial.to_come > 0 || (has_steps && step_is_pythons(hook, &entry->trial.steps)))
+        && is_patience(hook->callback)) {
         return run_compared(tstate, frame, hook, code_state, entry);
     }
     entry->hits++;
     const long long inlined = code_state->inlined_units;
     hook->units += (unsigned long long)(inlined > 0 ? inlined : Py_SIZE(code_state->code));
-    const int is_compared = entry_is_on_trial(entry) || code_state->turns.python_ns > 0;
+    const int is_compared = entry_is_on_trial(entry) || has_steps || code_state->turns.python_ns > 0;
     const int timed = hook->cold_frames > 0 || (is_compared && is_patience(hook->callback));
     if (!timed || entry_is_eager(entry)) {
         return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
@@ -465,9 +472,11 @@ PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwfl
     hook->readers += state != NULL && (state->marks & CODE_READS);
     if (state != NULL && (state->marks & (CODE_SKIPPED | CODE_OUTPUT))) {
         hook->units += (unsigned long long)Py_SIZE(state->code); /* a capture around it would inline it */
-        hook->backwards += (state->marks & CODE_BACKWARD) != 0;
-        const int is_below_a_loop = (state->marks & CODE_BACKWARD) && hook->turns != NULL;
-        return is_below_a_loop ? run_backward(tstate, frame, hook) : eval_default(tstate, frame, 0);
+        if (state->marks & CODE_BACKWARD) {
+            hook->backwards++;
+            return run_backward(tstate, frame, hook);
+        }
+        return eval_default(tstate, frame, 0);
     }
     if (!frame_is_function_call(frame)) {
         return frame_is_top_level(frame) ? eval_top_level(tstate, frame, hook)

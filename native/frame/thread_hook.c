@@ -160,7 +160,10 @@ static ThreadHook *ensure_thread_hook(void)
     hook->blocking = BLOCKS_NOTHING;
     hook->turns = NULL;
     hook->units = hook->backwards = hook->readers = hook->away_nodes = hook->entries = 0;
-    hook->cold_frames = 0;
+    hook->cold_frames = hook->backwards_now = 0;
+    hook->steps = hook->compared_at = 0;
+    hook->backward_ns = hook->compared_ns = 0;
+    hook->compared = NULL;
     hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
     hook->resumes_until_ns = LLONG_MAX;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);

@@ -35,23 +35,29 @@ typedef struct {
     unsigned long thread; /* its identity */
     Handover *handover;   /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
-    unsigned long long units;      /* code units of all frames, and of what entries have inlined */
-    int cold_frames;               /* in progress */
-    long long away_ns;             /* time in captures and entries below them */
-    unsigned long long away_nodes; /* of autograd's graph, made there */
-    long long capture_ns;          /* time in the callback of a Patience */
-    long long resumes_until_ns;    /* of `capture_ns`: from there on resume functions wait as others do */
-    long long cold_ns;             /* what counts for the cold frames that have ended */
-    unsigned long long backwards;  /* frames with CODE_BACKWARD */
-    unsigned long long readers;    /* frames with CODE_READS */
-    struct TurnRun *turns;         /* of the running frame, if it can leave its loops (turns.c); else NULL */
-    unsigned long long entries;    /* how often an entry ran a graph, or code of its own */
-    enum Follows follows;          /* whether the lines of a frame are seen (running_loops.c) */
-    PyObject *followed;            /* that frame; or NULL */
-    PyObject *on_line;             /* on_line(frame) */
-    PyObject *offsets;             /* where it is called: a set */
-    long long from_ns;             /* not before */
-    int lines;                     /* seen so far */
+    unsigned long long units;       /* code units of all frames, and of what entries have inlined */
+    int cold_frames;                /* in progress */
+    long long away_ns;              /* time in captures and entries below them */
+    unsigned long long away_nodes;  /* of autograd's graph, made there */
+    long long capture_ns;           /* time in the callback of a Patience */
+    long long resumes_until_ns;     /* of `capture_ns`: from there on resume functions wait as others do */
+    long long cold_ns;              /* what counts for the cold frames that have ended */
+    unsigned long long backwards;   /* frames with CODE_BACKWARD */
+    int backwards_now;              /* such frames in progress */
+    unsigned long long steps;       /* those around no other one that have ended */
+    long long backward_ns;          /* what these took */
+    const void *compared;           /* the StepTrial that goes on, which may be gone; or NULL */
+    unsigned long long compared_at; /* of `steps`: its last frame */
+    long long compared_ns;          /* the backward behind that */
+    unsigned long long readers;     /* frames with CODE_READS */
+    struct TurnRun *turns;          /* of the running frame, if it can leave its loops (turns.c); else NULL */
+    unsigned long long entries;     /* how often an entry ran a graph, or code of its own */
+    enum Follows follows;           /* whether the lines of a frame are seen (running_loops.c) */
+    PyObject *followed;             /* that frame; or NULL */
+    PyObject *on_line;              /* on_line(frame) */
+    PyObject *offsets;              /* where it is called: a set */
+    long long from_ns;              /* not before */
+    int lines;                      /* seen so far */
     unsigned long long readers_before; /* `readers` when it began */
     PyObject *raised;                  /* what the frame raises when it returns; or NULL */
     Py_tracefunc traced_by;            /* who traces the thread behind that */

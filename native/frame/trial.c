@@ -5,6 +5,7 @@
  *
  *     faster than Python was                  ->  it stays
  *     slower, and Python may have run others  ->  Python runs some frames that fit it, then once more
+ *     its results have gradients              ->  once more, by steps: with the backwards behind the frames
  *     slower                                  ->  it goes; its code gets another kind */
 
 #include "frame/trial.h"
@@ -40,32 +41,53 @@ int patience_judge_turns(PyObject *callback, ThreadHook *hook, CodeState *state,
 
 /* What Python ran before the entry may have been other frames: those that return at once, say. So an entry
  * that seems to be slower is compared once more, with frames that fit it. */
-static int begin_second_comparison(Trial *trial)
+static void begin_second_comparison(Trial *trial)
 {
     trial->python = (Timing){0};
     trial->to_come = RUNS_IN_PYTHON;
     trial->fits = 1;
+}
+
+/* Takes the reference. */
+static int take_verdict(CodeState *state, Trial *trial, enum Compared compared, PyObject *answer)
+{
+    if (answer == Py_None) {
+        Py_DECREF(answer);
+        return 0;
+    }
+    const long more = answer == NULL || !PyLong_Check(answer) ? 0 : PyLong_AsLong(answer);
+    if (more == COMPARED_FITTING && compared == COMPARED_EARLIER) {
+        begin_second_comparison(trial);
+    } else if (more == COMPARED_STEPS && compared != COMPARED_STEPS) {
+        trial->steps = (StepTrial){.is_open = 1};
+    } else {
+        return patience_set_kind(state, answer);
+    }
+    Py_DECREF(answer);
     return 0;
 }
 
-static int judge_entry(const Patience *patience, ThreadHook *hook, CodeState *state, Entry *entry)
+/* Takes the references to the times. */
+static int judge_entry(const Patience *patience, ThreadHook *hook, CodeState *state, Entry *entry,
+                       PyObject *python, PyObject *own, enum Compared compared)
 {
-    Trial *trial = &entry->trial;
-    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
     begin_callback(hook);
     PyObject *answer = python == NULL || own == NULL
                            ? NULL
-                           : PyObject_CallFunction(patience->judge, "OOOOO", state->code, entry, python, own,
-                                                   trial->fits ? Py_True : Py_False);
+                           : PyObject_CallFunction(patience->judge, "OOOOiK", state->code, entry, python, own,
+                                                   (int)compared, hook->steps);
     end_callback(hook);
     Py_XDECREF(python);
     Py_XDECREF(own);
-    if (answer == Py_None || answer == Py_True) {
-        const int is_open = answer == Py_True && !trial->fits;
-        Py_DECREF(answer);
-        return is_open ? begin_second_comparison(trial) : 0;
-    }
-    return patience_set_kind(state, answer);
+    return take_verdict(state, &entry->trial, compared, answer);
+}
+
+static int judge_frames(const Patience *patience, ThreadHook *hook, CodeState *state, Entry *entry)
+{
+    const Trial *trial = &entry->trial;
+    PyObject *python = timing_as_tuple(&trial->python), *own = timing_as_tuple(&trial->own);
+    return judge_entry(patience, hook, state, entry, python, own,
+                       trial->fits ? COMPARED_FITTING : COMPARED_EARLIER);
 }
 
 int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
@@ -78,7 +100,7 @@ int patience_try(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *
     if (trial->runs++ >= RUNS_BEFORE_TRIAL) {
         timing_add(&trial->own, ns);
     }
-    return entry_is_on_trial(entry) ? 0 : judge_entry(patience, hook, state, entry);
+    return entry_is_on_trial(entry) ? 0 : judge_frames(patience, hook, state, entry);
 }
 
 int patience_try_python(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
@@ -89,5 +111,122 @@ int patience_try_python(PyObject *callback, ThreadHook *hook, CodeState *state, 
         return 0;
     }
     timing_add(&trial->python, ns);
-    return --trial->to_come > 0 ? 0 : judge_entry(patience, hook, state, entry);
+    return --trial->to_come > 0 ? 0 : judge_frames(patience, hook, state, entry);
+}
+
+/* --- steps -------------------------------------------------------------------------------------------- */
+
+/* A program may repeat two or three kinds of steps in turn, so the ones of Python have no period: bit n is
+ * set where Python has the frames of step n. Where that says enough, a comparison ends after the first two of
+ * Python. */
+enum { STEPS_OF_PYTHON = 0x3d64, FEWEST_STEPS = 6, CLEARLY_FASTER = 80 };
+
+/* Where captures go on in most steps, nobody knows. */
+enum { MOST_STEPS = 64 };
+
+/* One entry is compared at a time. After so many steps without a frame of it the next one is. */
+enum { STEPS_WITHOUT_FRAMES = 4 };
+
+static int steps_that_count(const StepTrial *trial)
+{
+    return trial->python.count + trial->own.count;
+}
+
+static int python_has_step(const StepTrial *trial)
+{
+    return STEPS_OF_PYTHON >> steps_that_count(trial) & 1;
+}
+
+/* Keeps them in order: the middle ones count. A clock that others' work has held up makes the least time of a
+ * few steps too small. */
+static void add_step(Steps *steps, long long ns)
+{
+    int place = steps->count++;
+    for (; place > 0 && steps->ns[place - 1] > ns; place--) {
+        steps->ns[place] = steps->ns[place - 1];
+    }
+    steps->ns[place] = ns;
+}
+
+static long long middle_of(const Steps *steps)
+{
+    return (steps->ns[(steps->count - 1) / 2] + steps->ns[steps->count / 2]) / 2;
+}
+
+static long long quarter_of(const Steps *steps)
+{
+    return steps->ns[steps->count / 4];
+}
+
+static PyObject *steps_as_tuple(const Steps *steps)
+{
+    return Py_BuildValue("(LL)", middle_of(steps), quarter_of(steps));
+}
+
+static int is_clearly_faster(const Steps *own, const Steps *python)
+{
+    return middle_of(own) < middle_of(python) / 100 * CLEARLY_FASTER
+           && quarter_of(own) < quarter_of(python) / 100 * CLEARLY_FASTER;
+}
+
+static void end_step(const ThreadHook *hook, StepTrial *trial)
+{
+    if (trial->is_whole && trial->captures_ns == hook->capture_ns) {
+        add_step(python_has_step(trial) ? &trial->python : &trial->own, trial->frames_ns + hook->compared_ns);
+    }
+    trial->begun++;
+    const int count = steps_that_count(trial);
+    trial->is_done =
+        count == STEPS_COMPARED || (count >= FEWEST_STEPS && is_clearly_faster(&trial->own, &trial->python));
+}
+
+static void begin_step(const ThreadHook *hook, StepTrial *trial)
+{
+    trial->is_whole = trial->begun > 0;
+    trial->step = hook->steps;
+    trial->frames_ns = 0;
+    trial->captures_ns = hook->capture_ns;
+}
+
+static void close_steps(ThreadHook *hook, StepTrial *trial)
+{
+    trial->is_open = 0;
+    hook->compared = NULL;
+}
+
+int step_is_pythons(ThreadHook *hook, StepTrial *trial)
+{
+    if (hook->compared != trial) {
+        if (hook->compared != NULL && hook->steps - hook->compared_at <= STEPS_WITHOUT_FRAMES) {
+            return 0;
+        }
+        hook->compared = trial;
+        *trial = (StepTrial){.is_open = 1};
+        begin_step(hook, trial);
+    }
+    if (trial->step != hook->steps && !trial->is_done) {
+        end_step(hook, trial);
+        begin_step(hook, trial);
+    }
+    hook->compared_at = hook->steps;
+    if (trial->begun == MOST_STEPS && !trial->is_done) {
+        close_steps(hook, trial);
+    }
+    return trial->is_open && !trial->is_done && trial->is_whole && python_has_step(trial);
+}
+
+int patience_try_step(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
+{
+    const Patience *patience = (Patience *)callback;
+    StepTrial *trial = &entry->trial.steps;
+    if (patience->judge == NULL || !trial->is_open || hook->compared != trial) {
+        return 0;
+    }
+    if (!trial->is_done) {
+        trial->frames_ns += hook->backwards_now > 0 ? 0 : ns; /* else the backward around has counted it */
+        return 0;
+    }
+    close_steps(hook, trial);
+    return judge_entry(patience, hook, state, entry, steps_as_tuple(&trial->python),
+                       steps_as_tuple(&trial->own), COMPARED_STEPS);
 }

@@ -427,11 +427,20 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 
 PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
+    if (hook->backwards_now > 0) { /* `Tensor.backward` calls `autograd.backward` */
+        return eval_default(tstate, frame, 0);
+    }
     const long long away = hook->away_ns, started = worked_ns();
     TurnRun *around = turns_hide(hook); /* below may be another such frame, which counts in this one */
+    hook->backwards_now++;
     PyObject *value = eval_default(tstate, frame, 0);
+    hook->backwards_now--;
+    const long long elapsed = worked_ns() - started;
+    hook->backward_ns += elapsed;
+    hook->compared_ns = hook->steps == hook->compared_at ? elapsed : hook->compared_ns;
+    hook->steps++;
     turns_show(hook, around);
-    turns_note_below(hook, worked_ns() - started - (hook->away_ns - away));
+    turns_note_below(hook, elapsed - (hook->away_ns - away));
     return value;
 }
 

@@ -20,6 +20,7 @@ from guards.program import encode
 from guards.sources import LocalSource
 
 STRAIGHT, LOOP, FORWARD, NEVER, ASK, ONCE, LEFT, STORED, DOUBTED, BACKWARD, IMPORT, BRIEF = range(1, 13)
+EARLIER, FITTING, STEPS = 0, -1, -2  # what an entry is compared with
 TRIAL = 10  # runs of an entry, until it is judged
 
 
@@ -735,13 +736,16 @@ def test_a_disabled_function_counts_for_no_frame(hook):
     assert runs == 1 and 1_000_000 < spent < 15_000_000
 
 
+SLOW = "by the entry"
+
+
 class Judge:
     """Gives the same verdict about each entry. `cases` has what it was told."""
 
     def __init__(self, verdict):
         self.verdict, self.cases = verdict, []
 
-    def __call__(self, code, entry, python, own, fits):
+    def __call__(self, code, entry, python, own, compared, steps):
         self.cases.append((code.co_name, entry, python, own))
         if self.verdict is not None:
             _capture.remove_entry(code, entry)
@@ -757,7 +761,8 @@ def on_trial(hook, judge, callee=lambda: 1, **kinds):
 
     def slow():
         work(0.02)
-        return callee()
+        callee()
+        return SLOW
 
     _capture.clear_entries(f.__code__)  # of the test before
     asked = Capturing(hook, "f", slow, **kinds)
@@ -808,9 +813,13 @@ def test_nothing_is_asked_about_below_a_frame_that_is_left_whole(hook):
 class Doubting(Judge):
     """Its verdict waits for frames that fit the entry."""
 
-    def __call__(self, code, entry, python, own, fits):
-        self.fits = fits
-        return super().__call__(code, entry, python, own, fits) if fits else True
+    more = FITTING
+
+    def __call__(self, code, entry, python, own, compared, steps):
+        self.compared, self.steps = compared, steps
+        if compared == EARLIER:
+            return self.more
+        return super().__call__(code, entry, python, own, compared, steps)
 
 
 @pytest.mark.parametrize("verdict", [None, LEFT])
@@ -819,12 +828,12 @@ def test_an_entry_that_seems_slower_is_compared_with_frames_that_fit_it(hook, ve
     f = on_trial(hook, judge)
     (entry,) = _capture.entries(f.__code__)
     hits = entry.hits
-    assert judge.fits is False and hits == TRIAL
+    assert judge.compared == EARLIER and hits == TRIAL
     for _ in range(4):
         assert not judge.cases
         run(hook, Asked(), f, judge=judge)
     ((_, judged, (mean, least), own),) = judge.cases
-    assert judged is entry and judge.fits and entry.hits == hits
+    assert judged is entry and judge.compared == FITTING and entry.hits == hits
     assert 1_000_000 <= least <= mean < 18_000_000 <= own[1]
     assert _capture.entries(f.__code__) == ([entry] if verdict is None else [])
     run(hook, Asked(), f, judge=judge)
@@ -845,6 +854,61 @@ def test_nothing_below_a_frame_that_is_compared_gets_hot(hook):
         run(hook, asked, f, judge=judge)
     assert judge.cases and asked.names == []
     assert runs == [_capture.cold_runs(code.__code__)[1] for code in (f, callee)]
+
+
+class DoubtingSteps(Doubting):
+    """It waits for steps with their backward."""
+
+    more = STEPS
+
+
+def compared_steps(hook, judge, backward_of):
+    """A function whose entry has been compared by steps, and their number. backward_of(value): seconds."""
+    f = on_trial(hook, judge)
+
+    def backward(value):
+        work(backward_of(value))
+
+    def outer_backward(value):  # the outer one counts
+        backward(value)
+
+    for function in (backward, outer_backward):
+        asked = Asked(**{function.__name__: BACKWARD})
+        run(hook, asked, function, None)  # from its first frame on the callback knows it
+        _capture.skip_code(function.__code__)
+
+    def step():
+        outer_backward(f())
+
+    for count in range(1, 40):
+        if judge.compared == STEPS:
+            break
+        run(hook, Asked(step=LOOP), step, judge=judge, least_ns=10**12)
+    return f, count
+
+
+@pytest.mark.parametrize("verdict", [None, LEFT])
+def test_an_entry_is_compared_by_steps_with_their_backward(hook, verdict):
+    """Half of 16 steps run its frames in Python. The first one has begun before."""
+    judge = DoubtingSteps(verdict)
+    f, count = compared_steps(hook, judge, lambda value: 0.005)
+    assert judge.compared == STEPS and count == 19 and judge.steps >= 17
+    ((_, entry, (middle, quarter), own),) = judge.cases
+    assert 6_000_000 <= quarter <= middle < 18_000_000  # the frame, and its backward
+    assert 23_000_000 <= own[1] <= own[0] < 40_000_000
+    assert _capture.entries(f.__code__) == ([entry] if verdict is None else [])
+    hits = entry.hits
+    run(hook, Asked(), f, judge=judge)
+    assert len(judge.cases) == 1 and entry.hits == hits + (verdict is None)
+
+
+def test_steps_that_are_clearly_faster_are_soon_known(hook):
+    """What the entry gives makes the backward faster than what Python gives."""
+    judge = DoubtingSteps(None)
+    _, count = compared_steps(hook, judge, lambda value: 0.001 if value == SLOW else 0.05)
+    assert judge.compared == STEPS and count == 9  # six steps that count
+    ((_, _, python, own),) = judge.cases
+    assert own[0] < python[0]
 
 
 def test_an_entry_with_nothing_to_compare_is_not_judged(hook):

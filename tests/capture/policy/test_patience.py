@@ -18,7 +18,7 @@ import torch
 import cache
 import capture
 from capture.policy import foresight, gains, patience
-from capture.policy.patience import Kind, kind
+from capture.policy.patience import Compared, Kind, kind
 from capture.report.counters import counters
 from capture.report.errors import ConfigError
 
@@ -229,7 +229,7 @@ def test_the_setting_is_checked():
         capture.config.when = "later"
 
 
-def verdict(python, own, fits=True, **facts):
+def verdict(python, own, compared=Compared.FITTING, steps=0, **facts):
     """What becomes of an entry on the code of a new function, and whether the entry stays."""
 
     def f():
@@ -240,7 +240,7 @@ def verdict(python, own, fits=True, **facts):
     for name, value in facts.items():
         setattr(entry, name, value)
     cache.install(f.__code__, entry)
-    answer = patience.judge(f.__code__, entry, python, own, fits)
+    answer = patience.judge(f.__code__, entry, python, own, compared, steps)
     return answer, _capture.entries(f.__code__) == [entry]
 
 
@@ -310,9 +310,49 @@ def test_another_run_counts_where_entries_stay(monkeypatch, kept):
 
 
 def test_python_runs_frames_that_fit_an_entry_before_it_goes():
-    assert verdict((1000, 900), (2000, 1800), fits=False) == (True, True)
-    assert verdict((1000, 900), (500, 400), fits=False) == (None, True)
+    earlier = Compared.EARLIER
+    assert verdict((1000, 900), (2000, 1800), earlier) == (Compared.FITTING, True)
+    assert verdict((1000, 900), (500, 400), earlier) == (None, True)
     assert not counters["frames"]
+
+
+def test_the_first_frames_of_a_process_are_slow():
+    """What is faster than these, but not by far, is compared once more."""
+    assert verdict((1000, 300), (500, 400), Compared.EARLIER) == (Compared.FITTING, True)
+
+
+def test_what_trains_is_compared_by_steps():
+    earlier, steps = Compared.EARLIER, Compared.STEPS
+    assert verdict((1000, 900), (500, 400), earlier, trains=True) == (None, True)  # no backward comes
+    assert verdict((1000, 900), (900, 800), earlier, 7, trains=True) == (steps, True)
+    assert verdict((1000, 900), (1100, 1000), Compared.FITTING, 7, trains=True) == (steps, True)
+    assert verdict((1000, 900), (2000, 1800), earlier, 7, trains=True) == (Compared.FITTING, True)
+    assert verdict((1000, 900), (500, 400), earlier, 7) == (None, True)
+    assert verdict((1000, 900), (1010, 990), steps, 7, trains=True) == (None, True)
+    assert verdict((1000, 900), (1100, 950), steps, 7, trains=True) == (Kind.ONCE, False)
+
+
+def test_a_backward_that_is_slower_than_that_of_eager_goes(monkeypatch):
+    """By its forward alone the entry pays."""
+    seen = []
+
+    def judge(code, entry, python, own, compared, steps, learned=None):
+        seen.append(compared)
+        own = tuple(2 * ns if compared == Compared.STEPS else ns // 2 for ns in python)
+        return real(code, entry, python, own, compared, steps, learned)
+
+    real = patience.judge
+    monkeypatch.setattr(patience, "judge", judge)
+    model, x = Model(4), torch.ones(2, 4)
+    grads = []
+    with capture.enable():
+        for _ in range(40):
+            model.zero_grad()
+            model(x).pow(2).sum().backward()
+            grads.append(model.blocks[0].linear.weight.grad.clone())
+    assert seen == [Compared.EARLIER, Compared.STEPS]
+    assert counters["frames"]["did_not_pay"] == 1
+    assert all(torch.allclose(grad, grads[0]) for grad in grads)
 
 
 def test_frames_that_return_at_once_are_no_measure(monkeypatch):
@@ -320,8 +360,9 @@ def test_frames_that_return_at_once_are_no_measure(monkeypatch):
     monkeypatch.setattr(patience, "LEAST_NS", 0)
     verdicts = []
 
-    def judge(code, entry, python, own, fits, learned=None):
-        verdicts.append((fits, answer := real(code, entry, python, own, fits, learned)))
+    def judge(code, entry, python, own, compared, steps, learned=None):
+        answer = real(code, entry, python, own, compared, steps, learned)
+        verdicts.append((compared, answer))
         return answer
 
     real = patience.judge
@@ -338,7 +379,8 @@ def test_frames_that_return_at_once_are_no_measure(monkeypatch):
     with capture.enable():
         for i in range(40):
             learn(x, i > 3)
-    assert verdicts in ([(False, True), (True, None)], [(False, None)])  # or it was captured later
+    earlier, fitting = Compared.EARLIER, Compared.FITTING
+    assert verdicts in ([(earlier, fitting), (fitting, None)], [(earlier, None)])  # or it was captured later
     assert "did_not_pay" not in counters["frames"]
 
 
@@ -381,6 +423,7 @@ def test_a_frame_whose_captures_never_pay_ends_as_python(monkeypatch):
     """A break between tiny graphs: nothing is gained."""
     monkeypatch.setattr(patience, "PAYS", -1.0)
     monkeypatch.setattr(patience, "PAYS_WITH_BACKWARD", -1.0)
+    monkeypatch.setattr(patience, "CLEARLY_PAYS", -1.0)
 
     def f(x):
         y = x + 1
