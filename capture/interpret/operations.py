@@ -29,6 +29,7 @@ from capture.graph.program_places import PLACES
 from capture.graph.torch_warnings import call_from
 from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
+from capture.process.warning_filters import filtered
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
 from capture.variables.core.constant import ConstantVariable
@@ -37,6 +38,7 @@ from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.dispatch import CPU
+from codegen.fake.eager_kernels import check_kernel
 from codegen.fake.shapes.spec import Spec
 
 if TYPE_CHECKING:
@@ -183,8 +185,13 @@ class Operations:
                 call = functools.partial(form, *operands, **keywords)
                 run = functools.partial(self._at_its_place, call)
                 mode = self.output.fake_mode
-                mode.unheard = []
+                mode.unheard, mode.called = [], []
                 value = self.output.unbacked.likely.propagate(env, run, arguments)
+            called, mode.called = mode.called, None
+            if not mode.unheard and called and torch._C._functorch.peek_interpreter_stack() is None:
+                function = methodcaller_of(target) if kind == "call_method" else target
+                with filtered(("ignore", Warning)):  # the call on fake tensors has given them
+                    check_kernel(function, values, keywords, value, called)
             self.warn(mode.unheard)
             return value
         except DataDependentOutputException:
@@ -306,6 +313,12 @@ def _is_without_symbols(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_is_without_symbols, value))
     return type(value) in (bool, int, float)
+
+
+@functools.cache
+def methodcaller_of(name: str) -> Callable[..., Any]:
+    """The method as a function."""
+    return lambda given, *args, **kwargs: getattr(given, name)(*args, **kwargs)
 
 
 def _fake_form(target: Any, env: SizeEnv | None) -> Any:

@@ -114,6 +114,7 @@ class FakeMode(FakeTensorMode):
         self.has_drawn = False  # whether an operator drew random numbers
         self.has_hooks = False  # whether a graph registered a hook on a gradient
         self.unheard: list[Any] | None = None  # calls for which kernels warn (`kernel_warnings`)
+        self.called: list[OpOverload] | None = None  # operators of the present call of the program
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
         self._avoids_devices: bool = FakeTensorMode.avoid_device_init.fget(self)  # type: ignore[attr-defined]
@@ -141,6 +142,8 @@ class FakeMode(FakeTensorMode):
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
         self.has_drawn |= draws(func)
+        if self.called is not None:
+            self.called.append(func)
         if self.unheard is not None and func in WARNING_KERNELS:
             call = WARNING_KERNELS[func](args, kwargs or {})
             self.unheard += () if call is None else (call,)

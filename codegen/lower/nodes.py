@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -115,10 +116,19 @@ def outside(value: Any) -> Any:
 
 
 def all_known(node: fx.Node) -> bool:
-    """True where kernels can read all tensor arguments and write all results."""
+    """True where kernels can read all arguments and write all results."""
     vals = [argument.meta.get("val") for argument in node.all_input_nodes]
     vals += node.meta["val"] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
-    return all(is_known(val) for val in vals if isinstance(val, torch.Tensor))
+    are_real = not has_complex((*node.args, *node.kwargs.values()))
+    return are_real and all(is_known(val) for val in vals if isinstance(val, torch.Tensor))
+
+
+def has_complex(arguments: Iterable[Any]) -> bool:
+    """Whether a number is complex. Operators compare real tensors with it, for one, in complex numbers."""
+    return any(
+        has_complex(value) if isinstance(value, (list, tuple)) else isinstance(value, complex)
+        for value in arguments
+    )
 
 
 def is_known(val: torch.Tensor) -> bool:

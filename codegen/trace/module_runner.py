@@ -129,11 +129,20 @@ class ModuleRunner:
                 self.recorder.drop_origin(values[node], node)
                 if versions is not None and versions == self.versions(kwargs["out"]):
                     values[node] = self.write_out(node, args, kwargs)
+                check_dtype(node, values[node])
             elif node.op == "output":
                 self.recorder.origins.end()
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
         raise TypeError("the graph has no output node")
+
+
+def check_dtype(node: fx.Node, value: Any) -> None:
+    """Rules of torch that stand for an operator promote floats of several dtypes; not each kernel does."""
+    known = node.meta.get("example_value")
+    if isinstance(value, torch.Tensor) and isinstance(known, torch.Tensor) and value.dtype != known.dtype:
+        name = node._pretty_print_target(node.target)
+        raise UntraceableError(f"a call of {name} whose rule gives {value.dtype} in place of {known.dtype}")
 
 
 def fetch(module: torch.nn.Module, path: str) -> Any:
