@@ -98,12 +98,21 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace:
     Where nothing is dropped, the result is the argument itself; torch's Python body gives a copy. Where
     everything is dropped, no random numbers are drawn.
     """
+    if not 0 <= p <= 1:  # eager looks at the rate where nothing is dropped, too
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if training and p == 1:
         zero = torch.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(zero) if inplace else input.mul(zero)
     if training and p != 0:
         return torch.nn.functional.dropout(input, p, training, inplace)
     return input
+
+
+def celu(input: torch.Tensor, alpha: float = 1.0, *inplace: bool) -> torch.Tensor:
+    """torch's rule divides by any number."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return torch.celu(input, alpha)
 
 
 def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -254,6 +263,7 @@ FAKE_FORMS: dict[Any, Any] = {
     operator.getitem: item_of,
     operator.setitem: set_item,
     torch.nn.functional.batch_norm: batch_norm,
+    torch.celu: celu,
     torch.nn.functional.interpolate: interpolated,
     torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
     **RESULTS_AS_IN_EAGER,

@@ -185,6 +185,20 @@ def test_an_error_of_the_operation_is_that_of_eager() -> None:
     assert sum(counters["recompiles"].values()) <= VALUES_OF_SETTINGS + 3
 
 
+def test_a_rate_of_a_dropout_that_drops_nothing_is_checked() -> None:
+    def program(x: torch.Tensor, p: float) -> torch.Tensor:
+        return torch.dropout(x * 2, p, False) + p
+
+    check(program, [(X, p) for p in (0.5, 1.12, 0.0, 0.7, 2.0, float("nan"), -0.75, 1.0)])
+
+
+def test_celu_refuses_zero() -> None:
+    def program(x: torch.Tensor, p: float) -> torch.Tensor:
+        return F.celu(x * 2, p) + torch.celu(x, p) + p
+
+    check(program, [(X, p) for p in (0.5, 1.25, 0.0, -0.7, 2.0, 0.0)])
+
+
 def test_a_handler_around_the_operation() -> None:
     def program(x: torch.Tensor, p: float) -> torch.Tensor:
         y = x * 2
