@@ -26,6 +26,8 @@ from typing import Any, Protocol
 
 import _capture
 
+from cache.code_table import CodeTable
+
 log = logging.getLogger("capture.cache")
 
 
@@ -35,6 +37,10 @@ class GuardSetLike(Protocol):
     def weak_objects(self) -> Sequence[Any]:
         """The objects that the guards know by address. None stands for a dead object."""
         ...
+
+
+#: by code object: the entries of which an object of their guards has died, and the frames that they served
+_died: CodeTable[tuple[int, int]] = CodeTable()
 
 
 class CacheEntry(_capture.Entry):
@@ -80,6 +86,7 @@ def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) 
 
     # local names: at shutdown the modules are cleared before the watched objects die
     remove_entry, write, is_finalizing = _capture.remove_entry, log.debug, sys.is_finalizing
+    gone = _died
 
     def remove(_: Any) -> None:
         if is_finalizing():
@@ -87,9 +94,28 @@ def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) 
         code, entry = code_of(), entry_of()
         if code is not None and entry is not None:
             write("an entry of %s is removed: an object of its guards has died", code.co_qualname)
-            remove_entry(code, entry)
+            if remove_entry(code, entry):
+                count, frames = gone.get(code) or (0, 0)
+                gone[code] = count + 1, frames + entry.hits
 
     return remove
+
+
+def died(code: CodeType) -> tuple[int, int]:
+    """How many entries of `code` have gone because an object of their guards has died, and how many frames
+    they have served, without those that they were made for.
+    """
+    return _died.get(code) or (0, 0)
+
+
+def forget_died() -> None:
+    """Entries that are gone say nothing of the next ones."""
+    _died.clear()
+
+
+def served(code: CodeType) -> int:
+    """How many frames all entries of `code` have served, without those that they were made for."""
+    return died(code)[1] + sum(entry.hits for entry in _capture.entries(code))
 
 
 def entries(code: CodeType, key: Any = None) -> list[Any]:
@@ -138,3 +164,4 @@ def reset() -> None:
     for code in _capture.all_codes():
         _capture.clear_entries(code)
         _capture.unskip_code(code)
+    forget_died()

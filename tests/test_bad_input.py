@@ -425,6 +425,29 @@ def test_entries_that_never_live_long_are_given_up():
     assert len(warned) == 1
 
 
+@pytest.mark.parametrize("calls, captures", [(1, 17), (6, 20)])
+def test_entries_that_die_soon_are_given_up_sooner(calls, captures):
+    """A quarter of the limit is enough where each has served next to nothing."""
+    capture.reset()
+    made = []
+
+    def counting(gm, example_inputs):
+        made.append(type(gm).__name__)
+        return gm.forward
+
+    with (
+        capture.config.patch(accumulated_recompile_limit=64),
+        warnings.catch_warnings(),
+        capture.enable(counting),
+    ):
+        warnings.simplefilter("ignore")
+        for k in range(20):
+            function = eval(f"lambda x: x + {k}")
+            for _ in range(calls):
+                assert torch.equal(apply(function, torch.ones(2)), torch.full((2,), k + 1.0))
+    assert made.count("Captured_apply") == captures
+
+
 def apply(fn, x):
     return fn(x) * 1
 

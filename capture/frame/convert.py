@@ -113,10 +113,13 @@ class Converter:
         """The entry of an earlier process. Without one, the frame waits until it is hot."""
         if not self._may_have_entries(frame):
             return None
-        found = stored_entries.find(frame, self.settings, self.history.of(frame))
+        found = None
+        if not self.learned.is_taken_in_vain(frame.code):
+            found = stored_entries.find(frame, self.settings, self.history.of(frame))
         if found is None:
             self.learned.missed(frame.code)
             return None
+        self.learned.took(frame.code, found.place)
         with observe.capturing(frame.code, settings=self.settings) as capture:
             capture.outcome = "stored"
         return found.now

@@ -29,10 +29,19 @@ if TYPE_CHECKING:
     from capture.policy.settings import CaptureSettings
     from capture.sizes.policy import Seen
 
+#: One of so many parts of the limit is enough where entries have died with an object of their guards, and
+#: have served fewer than so many frames each. To make one costs more than hundreds of frames of a model.
+PARTS, FEWEST, FRAMES = 4, 16, 4
+
 
 def check_all_entries(frame: Any, settings: CaptureSettings) -> bool:
-    """Whether one more entry may be made or taken from the store, by the number that the code has had."""
-    if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
+    """Whether one more entry may be made or taken from the store, by the number that the code has had, and
+    by how long they have lived.
+    """
+    limit = config.accumulated_recompile_limit
+    died, served = cache.died(frame.code)
+    lived_shortly = died >= max(FEWEST, limit // PARTS) and served < FRAMES * died
+    if lived_shortly or _capture.added_entries(frame.code) >= limit:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
     return True
 

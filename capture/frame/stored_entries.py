@@ -65,9 +65,12 @@ class GraphGone(Exception):
 
 
 class Found(NamedTuple):
-    """`now`: what the hook runs for this frame: an entry, or None for Python."""
+    """`now`: what the hook runs for this frame: an entry, or None for Python. `place`: that of the entry in
+    the store.
+    """
 
     now: Any
+    place: int = 0
 
 
 def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
@@ -77,11 +80,11 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
         return None
     started = time.perf_counter()
     restore_layout(settings)
-    for data in shelf.content["entries"]:
+    for place, data in enumerate(shelf.content["entries"]):
         found = _found(data, frame, settings, shelf)
         if found is not None:
             _tell(frame, data, time.perf_counter() - started)
-            return found
+            return found._replace(place=place)
     observe.tell("store", kind="frame", found=False)
     _learn(seen, shelf)
     return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _capture
 import torch
 
+import cache
 from cache.code_table import CodeTable
 from capture.hooks import settrace
 from capture.policy import frame_filter
@@ -127,3 +128,4 @@ def forget_all() -> None:
         _capture.clear_entries(code)
         if code not in _left_alone:
             _capture.unskip_code(code)
+    cache.forget_died()

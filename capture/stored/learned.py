@@ -27,11 +27,13 @@ import json
 import os
 import weakref
 import zlib
+from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import _capture
 
+import cache
 from cache.code_table import CodeTable
 from capture.backends.llvm import kernel_store
 from capture.policy.patience import Kind
@@ -55,6 +57,9 @@ MOST = 4096  # rows of each sort in one file; the oldest goes first
 KINDS = frozenset((Kind.STORED, Kind.DOUBTED))
 #: functions that may get hot
 COLD = frozenset((Kind.STRAIGHT, Kind.LOOP, Kind.FORWARD, Kind.BRIEF))
+#: An entry that was taken so often again, because the one before knew other objects, has to serve so many
+#: frames each time: it costs as much as these save in a small model.
+OFTEN, FRAMES = 3, 32
 #: Nanoseconds: what takes less in a process is not noted. `spent_earlier` knows no more than a day.
 LEAST_NOTED, MOST_NOTED = 1_000_000, 86_400 * 10**9
 
@@ -85,6 +90,8 @@ class Learned:
         self._rows: _Rows | None = None
         self._names: set[str] = set()
         self._missed: CodeTable[bool] = CodeTable()
+        #: how often each entry of the store was taken, by its place
+        self._taken: CodeTable[Counter[int]] = CodeTable()
         self._twins: Twins | None = None
 
     def kind_of(self, code: CodeType) -> Kind | None:
@@ -113,6 +120,18 @@ class Learned:
         again, in another state of the thread or after a while (`native/frame/look_ups.c`).
         """
         self._missed[code] = True
+
+    def took(self, code: CodeType, place: int) -> None:
+        """The entry at that place of the store was taken for a frame."""
+        self._taken[code] = (self._taken.get(code) or Counter()) + Counter([place])
+
+    def is_taken_in_vain(self, code: CodeType) -> bool:
+        """Whether the same entries are taken again and again for a few frames each: of a class that each step
+        makes anew, say. Then its frames wait, as those of code without stored entries do.
+        """
+        taken = self._taken.get(code)
+        again = 0 if taken is None else taken.total() - len(taken)
+        return taken is not None and again >= OFTEN and cache.served(code) < FRAMES * taken.total()
 
     def made(self, code: CodeType, kind: Kind) -> None:
         """What the next process does with frames of `code`, until there is a verdict: DOUBTED for an entry
@@ -177,6 +196,7 @@ class Learned:
         """The next question reads the file again."""
         self._rows = None
         self._missed.clear()
+        self._taken.clear()
         self._twins = None
 
     def _take(self, rows: _Rows) -> None:

@@ -21,17 +21,27 @@ static inline void timing_add(Timing *timing, long long ns)
     timing->runs++;
 }
 
-/* So many steps of a training are compared, half of them with the frames of an entry in Python. */
-enum { STEPS_COMPARED = 16 };
+/* The times of some steps of a training, in order. */
+enum { MOST_OF_A_KIND = 8 };
 
 typedef struct {
     int count;
-    long long ns[STEPS_COMPARED / 2];
+    long long ns[MOST_OF_A_KIND];
 } Steps;
 
-/* A step ends with its backward (trial.c). */
+/* Steps with their backward at one place of the program: the frames of an entry, and the backward. */
 typedef struct {
-    Steps python, own;       /* frames and the backwards behind them */
+    uint64_t place;
+    int seen;
+    Steps python, own;
+} KindOfSteps;
+
+enum { MOST_KINDS_OF_STEPS = 4 };
+
+/* Steps of which Python has the frames of an entry are compared with others (trial.c). */
+typedef struct {
+    KindOfSteps kinds[MOST_KINDS_OF_STEPS];
+    int count;               /* of kinds */
     unsigned long long step; /* of the hook: the present one */
     long long frames_ns;     /* of the present step, without backwards in frames */
     long long captures_ns;   /* of the hook when it began: a step with a capture does not count */

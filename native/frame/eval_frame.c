@@ -357,9 +357,12 @@ static PyObject *run_timed(PyThreadState *tstate, InterpreterFrame *frame, Threa
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
     const long long backwards = hook->backward_ns;
+    const int is_step = hook->compared == &entry->trial.steps;
+    hook->compared_now += is_step;
     TurnTrial turns;
     const int is_judged = state->turns.python_ns > 0 && turn_begins(hook, state, &turns);
     PyObject *value = run_entry(tstate, frame, hook, entry, slots, state->marks);
+    hook->compared_now -= is_step;
     const long long elapsed = worked_ns() - started;
     hook->away_ns = away + elapsed;
     hook->away_nodes = autograd_nodes() - nodes;
@@ -390,7 +393,10 @@ static PyObject *run_compared(PyThreadState *tstate, InterpreterFrame *frame, Th
     const long long away = hook->away_ns, captures = hook->capture_ns, started = worked_ns();
     const unsigned long long nodes = autograd_nodes() - hook->away_nodes;
     const long long backwards = hook->backward_ns;
+    const int is_step = hook->compared == &entry->trial.steps;
+    hook->compared_now += is_step;
     PyObject *value = eval_default(tstate, frame, 0);
+    hook->compared_now -= is_step;
     const long long elapsed = worked_ns() - started, own = elapsed - (hook->capture_ns - captures);
     hook->away_ns = away + elapsed;
     hook->away_nodes = autograd_nodes() - nodes;

@@ -38,6 +38,12 @@ static inline InterpreterFrame *frame_caller(const InterpreterFrame *frame)
     return frame->previous;
 }
 
+/* The place in its code of the instruction that a frame has begun last. */
+static inline Py_ssize_t frame_instruction(const InterpreterFrame *frame)
+{
+    return frame->prev_instr - _PyCode_CODE(frame->f_code);
+}
+
 /* Borrowed: what lies at that place of the stack of a frame that has begun and not ended. NULL: the frame has
  * ended, or has no such place. Whether something lies there at this moment only its code tells. */
 static inline PyObject *frame_stack_item(PyObject *frame_object, Py_ssize_t place)

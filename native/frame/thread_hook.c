@@ -164,6 +164,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->steps = hook->compared_at = 0;
     hook->backward_ns = hook->compared_ns = 0;
     hook->compared = NULL;
+    hook->compared_now = 0;
+    hook->compared_place = 0;
     hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
     hook->resumes_until_ns = LLONG_MAX;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);

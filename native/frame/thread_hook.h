@@ -49,6 +49,8 @@ typedef struct {
     const void *compared;           /* the StepTrial that goes on, which may be gone; or NULL */
     unsigned long long compared_at; /* of `steps`: its last frame */
     long long compared_ns;          /* the backward behind that */
+    uint64_t compared_place;        /* where that was called; 0: in the frame itself */
+    int compared_now;               /* frames of the comparison in progress */
     unsigned long long readers;     /* frames with CODE_READS */
     struct TurnRun *turns;          /* of the running frame, if it can leave its loops (turns.c); else NULL */
     unsigned long long entries;     /* how often an entry ran a graph, or code of its own */

@@ -116,31 +116,29 @@ int patience_try_python(PyObject *callback, ThreadHook *hook, CodeState *state, 
 
 /* --- steps -------------------------------------------------------------------------------------------- */
 
-/* A program may repeat two or three kinds of steps in turn, so the ones of Python have no period: bit n is
- * set where Python has the frames of step n. Where that says enough, a comparison ends after the first two of
- * Python. */
-enum { STEPS_OF_PYTHON = 0x3d64, FEWEST_STEPS = 6, CLEARLY_FASTER = 80 };
+/* The steps of a kind that say enough: where those of the entry are clearly faster, and else. */
+enum { FEW_STEPS = 2, ENOUGH_STEPS = 6, CLEARLY_FASTER = 80 };
 
-/* Where captures go on in most steps, nobody knows. */
+/* Where captures go on in most steps, or each is of another kind, nobody knows. */
 enum { MOST_STEPS = 64 };
 
 /* One entry is compared at a time. After so many steps without a frame of it the next one is. */
 enum { STEPS_WITHOUT_FRAMES = 4 };
 
-static int steps_that_count(const StepTrial *trial)
-{
-    return trial->python.count + trial->own.count;
-}
-
+/* Of a program that repeats several kinds of steps in turn, Python has half of each kind: turns by the golden
+ * ratio have no period. */
 static int python_has_step(const StepTrial *trial)
 {
-    return STEPS_OF_PYTHON >> steps_that_count(trial) & 1;
+    return (int)((uint64_t)trial->begun * 0x9e3779b97f4a7c15u >> 63);
 }
 
-/* Keeps them in order: the middle ones count. A clock that others' work has held up makes the least time of a
- * few steps too small. */
+/* A clock that others' work has held up makes the least time of a few steps too small: the middle ones count.
+ */
 static void add_step(Steps *steps, long long ns)
 {
+    if (steps->count == MOST_OF_A_KIND) {
+        return;
+    }
     int place = steps->count++;
     for (; place > 0 && steps->ns[place - 1] > ns; place--) {
         steps->ns[place] = steps->ns[place - 1];
@@ -158,26 +156,87 @@ static long long quarter_of(const Steps *steps)
     return steps->ns[steps->count / 4];
 }
 
-static PyObject *steps_as_tuple(const Steps *steps)
+/* NULL: there are too many. */
+static KindOfSteps *kind_at(StepTrial *trial, uint64_t place)
 {
-    return Py_BuildValue("(LL)", middle_of(steps), quarter_of(steps));
+    int i = 0;
+    while (i < trial->count && trial->kinds[i].place != place) {
+        i++;
+    }
+    if (i == MOST_KINDS_OF_STEPS) {
+        return NULL;
+    }
+    if (i == trial->count) {
+        trial->kinds[trial->count++] = (KindOfSteps){.place = place};
+    }
+    return &trial->kinds[i];
 }
 
-static int is_clearly_faster(const Steps *own, const Steps *python)
+static int kind_has(const KindOfSteps *kind, int least)
 {
-    return middle_of(own) < middle_of(python) / 100 * CLEARLY_FASTER
-           && quarter_of(own) < quarter_of(python) / 100 * CLEARLY_FASTER;
+    return kind->python.count >= least && kind->own.count >= least;
+}
+
+static int all_kinds_have(const StepTrial *trial, int least)
+{
+    int i = 0;
+    while (i < trial->count && kind_has(&trial->kinds[i], least)) {
+        i++;
+    }
+    return trial->count > 0 && i == trial->count;
+}
+
+/* What a step takes, on average over the kinds of which enough is known. */
+typedef struct {
+    long long steps;
+    double middle, quarter;
+} StepTime;
+
+static void add_kind(StepTime *time, const Steps *steps, int seen)
+{
+    time->steps += seen;
+    time->middle += (double)seen * (double)middle_of(steps);
+    time->quarter += (double)seen * (double)quarter_of(steps);
+}
+
+static void measure_steps(const StepTrial *trial, StepTime *python, StepTime *own)
+{
+    *python = *own = (StepTime){0};
+    for (int i = 0; i < trial->count; i++) {
+        const KindOfSteps *kind = &trial->kinds[i];
+        if (kind_has(kind, FEW_STEPS)) {
+            add_kind(python, &kind->python, kind->seen);
+            add_kind(own, &kind->own, kind->seen);
+        }
+    }
+}
+
+static PyObject *step_as_tuple(const StepTime *time)
+{
+    const double steps = (double)time->steps;
+    return Py_BuildValue("(LL)", (long long)(time->middle / steps), (long long)(time->quarter / steps));
+}
+
+static int are_clearly_faster(const StepTrial *trial)
+{
+    StepTime python, own;
+    measure_steps(trial, &python, &own);
+    return 100 * own.middle < CLEARLY_FASTER * python.middle
+           && 100 * own.quarter < CLEARLY_FASTER * python.quarter;
 }
 
 static void end_step(const ThreadHook *hook, StepTrial *trial)
 {
-    if (trial->is_whole && trial->captures_ns == hook->capture_ns) {
-        add_step(python_has_step(trial) ? &trial->python : &trial->own, trial->frames_ns + hook->compared_ns);
+    const int counts = trial->is_whole && trial->captures_ns == hook->capture_ns;
+    KindOfSteps *kind = counts ? kind_at(trial, hook->compared_place) : NULL;
+    if (kind != NULL) {
+        kind->seen++;
+        add_step(python_has_step(trial) ? &kind->python : &kind->own, trial->frames_ns + hook->compared_ns);
     }
     trial->begun++;
-    const int count = steps_that_count(trial);
-    trial->is_done =
-        count == STEPS_COMPARED || (count >= FEWEST_STEPS && is_clearly_faster(&trial->own, &trial->python));
+    trial->is_done = all_kinds_have(trial, ENOUGH_STEPS)
+                     || (all_kinds_have(trial, FEW_STEPS) && are_clearly_faster(trial))
+                     || trial->begun == MOST_STEPS;
 }
 
 static void begin_step(const ThreadHook *hook, StepTrial *trial)
@@ -209,10 +268,7 @@ int step_is_pythons(ThreadHook *hook, StepTrial *trial)
         begin_step(hook, trial);
     }
     hook->compared_at = hook->steps;
-    if (trial->begun == MOST_STEPS && !trial->is_done) {
-        close_steps(hook, trial);
-    }
-    return trial->is_open && !trial->is_done && trial->is_whole && python_has_step(trial);
+    return !trial->is_done && trial->is_whole && python_has_step(trial);
 }
 
 int patience_try_step(PyObject *callback, ThreadHook *hook, CodeState *state, Entry *entry, long long ns)
@@ -227,6 +283,9 @@ int patience_try_step(PyObject *callback, ThreadHook *hook, CodeState *state, En
         return 0;
     }
     close_steps(hook, trial);
-    return judge_entry(patience, hook, state, entry, steps_as_tuple(&trial->python),
-                       steps_as_tuple(&trial->own), COMPARED_STEPS);
+    StepTime python, own;
+    measure_steps(trial, &python, &own);
+    return python.steps == 0 ? 0
+                             : judge_entry(patience, hook, state, entry, step_as_tuple(&python),
+                                           step_as_tuple(&own), COMPARED_STEPS);
 }

@@ -21,10 +21,12 @@ import torch
 
 import capture
 from cache.entries import entries
+from capture.policy import patience
 from capture.policy.settings import CaptureSettings
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import RecompileError
+from capture.stored import learned
 from capture.stored.store import KIND, Shelf, shelf_of
 from codegen.launch.compiled import EagerGraph
 
@@ -889,9 +891,7 @@ def test_a_constant_of_a_class_that_a_guard_knows_by_identity() -> None:
         assert loaded == found, size
 
 
-def test_stored_entries_that_never_live_long_are_given_up() -> None:
-    """Each entry dies with the class that the step has made; the store has one for the next class, too."""
-    text = """
+MADE_ANEW = """
 class Base:
     def f(self, x):
         return x * self.scale + 1
@@ -901,7 +901,37 @@ f = Base.f
 def fresh():
     return type("Own", (Base,), {"scale": 2.0})()
 """
-    function = made(text)
+
+
+@pytest.mark.parametrize("frames, taken", [(1, range(1, learned.OFTEN + 2)), (40, [8])])
+def test_the_same_entry_is_not_taken_again_and_again_for_a_few_frames(frames: int, taken: Any) -> None:
+    """Each step makes its class anew. In a block where captures have to pay, its frames wait."""
+
+    def run(times: int) -> None:
+        with config.patch(when="hot"), capture.enable():
+            for _ in range(times):
+                own = fresh()
+                for _ in range(frames):
+                    assert torch.equal(own.f(X), X * 2 + 1)
+
+    function = made(MADE_ANEW)
+    fresh = capture.disable(function.__globals__["fresh"])
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("UNIT_NS", "LEAST_NS", "FIRST_NS"):
+            patch.setattr(patience, name, 0)
+        run(3 if frames == 1 else 1)
+    assert counters["frames"]["captured"] >= 1
+    capture.reset()
+    function = made(MADE_ANEW)
+    fresh = capture.disable(function.__globals__["fresh"])
+    run(8)
+    assert counters["entries"]["loaded"] in taken
+    assert counters["frames"]["captured"] == 0
+
+
+def test_stored_entries_that_never_live_long_are_given_up() -> None:
+    """Each entry dies with the class that the step has made; the store has one for the next class, too."""
+    function = made(MADE_ANEW)
     fresh = capture.disable(function.__globals__["fresh"])
     with config.patch(accumulated_recompile_limit=3), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
