@@ -243,8 +243,7 @@ class Ranges:
             top = self.upper(atom.numerator)
             if isinstance(top, int) and isinstance(atom.divisor, int):
                 return top // atom.divisor
-            return None
-        if atom.startswith("$"):
+        if is_of_sizes(atom):
             return Poly({(atom,): 1})
         extent = self.extents.get(atom)
         return None if extent is None else minus(extent, 1)
@@ -278,11 +277,7 @@ class Ranges:
         if top is None:
             return False
         rest = _make(
-            {
-                atoms: coef
-                for atoms, coef in terms.items()
-                if coef >= 0 and all(a.startswith("$") for a in atoms)
-            }
+            {atoms: coef for atoms, coef in terms.items() if coef >= 0 and all(map(is_of_sizes, atoms))}
         )
         return _is_nonnegative(minus(rest, top))
 
@@ -465,15 +460,8 @@ def exact_quotient(index: Index, divisor: Index) -> Index | None:
     """The polynomial q with index = q * divisor. None where there is none, or it is 0."""
     if divisor == 0 or divisions_of(index) or divisions_of(divisor):
         return None
-    lead = max(terms_of(divisor), key=_by_degree)
-    quotient: Index = 0
-    while terms := terms_of(index):
-        first = max(terms, key=_by_degree)
-        part, rest = _split_multiples(_make({first: terms[first]}), _make({lead: terms_of(divisor)[lead]}))
-        if rest != 0:
-            return None
-        quotient, index = plus(quotient, part), minus(index, times(part, divisor))
-    return quotient if quotient != 0 else None
+    quotient, rest = _split_multiples(index, divisor)
+    return quotient if quotient != 0 and rest == 0 else None
 
 
 def _by_degree(monomial: Monomial) -> tuple[int, Monomial]:
@@ -489,7 +477,7 @@ def _split_multiples(index: Index, divisor: Index) -> tuple[Index, Index]:
         rest = {atoms: coef for atoms, coef in terms.items() if coef % divisor}
         return _make(quotient), _make(rest)
     if len(divisor.terms) != 1:
-        return (1, 0) if index == divisor else (0, index)
+        return _split_multiples_of_sum(index, divisor)
     ((factors, scale),) = divisor.terms.items()
     quotient, rest = {}, {}
     for atoms, coef in terms.items():
@@ -499,6 +487,21 @@ def _split_multiples(index: Index, divisor: Index) -> tuple[Index, Index]:
         else:
             quotient[remaining] = coef // scale
     return _make(quotient), _make(rest)
+
+
+def _split_multiples_of_sum(index: Index, divisor: Poly) -> tuple[Index, Index]:
+    """The same for a sum of sizes: a division of polynomials by the divisor's leading term."""
+    lead = max(divisor.terms, key=_by_degree)
+    leading = _make({lead: divisor.terms[lead]})
+    quotient: Index = 0
+    rest: Index = 0
+    while terms := terms_of(index):
+        first = max(terms, key=_by_degree)
+        term = _make({first: terms[first]})
+        part, left = _split_multiples(term, leading)
+        quotient, rest = plus(quotient, part), plus(rest, left)
+        index = minus(minus(index, times(part, divisor)), left)
+    return quotient, rest
 
 
 def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
@@ -515,16 +518,39 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
 
 @functools.lru_cache(KEPT, typed=True)  # True equals 1
 def to_expr(index: Index) -> ir.Expr:
-    """The `ir.Expr` of an index. Larger coefficients come first, so the text reads like row-major order."""
+    """The `ir.Expr` of an index. Larger coefficients come first, so the text reads like row-major order.
+
+    What multiplies an axis is one factor, also where it is a sum of sizes: it is computed once.
+    """
     if isinstance(index, int):
         return ir.Const(index)
     total: ir.Expr = ir.Const(0)
-    for atoms, coef in sorted(index.terms.items(), key=lambda item: (not item[0], -abs(item[1]))):
-        term: ir.Expr = ir.Const(coef)
-        for atom in atoms:
-            term = ir.mul(_atom_expr(atom), term)
-        total = ir.add(total, term)
+    for atoms, factor in _factors(index):
+        total = ir.add(total, _times(atoms, _of_sizes(factor)))
     return total
+
+
+def _factors(index: Poly) -> list[tuple[Monomial, dict[Monomial, int]]]:
+    """What multiplies each product of axes: a polynomial of sizes. A constant is the last term, alone."""
+    found: dict[Any, tuple[Monomial, dict[Monomial, int]]] = {}
+    for atoms, coef in sorted(index.terms.items(), key=lambda item: (not item[0], -abs(item[1]))):
+        sizes = tuple(atom for atom in atoms if is_of_sizes(atom))
+        axes = tuple(atom for atom in atoms if not is_of_sizes(atom))
+        found.setdefault((axes, not atoms), (axes, {}))[1][sizes] = coef
+    return list(found.values())
+
+
+def _of_sizes(factor: Mapping[Monomial, int]) -> ir.Expr:
+    total: ir.Expr = ir.Const(0)
+    for atoms, coef in factor.items():
+        total = ir.add(total, _times(atoms, ir.Const(coef)))
+    return total
+
+
+def _times(atoms: Monomial, factor: ir.Expr) -> ir.Expr:
+    for atom in atoms:
+        factor = ir.mul(_atom_expr(atom), factor)
+    return factor
 
 
 def _atom_expr(atom: str) -> ir.Expr:

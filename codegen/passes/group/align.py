@@ -18,6 +18,7 @@ from codegen.kernel.index_algebra import (
     axis,
     divisions_of,
     exact_quotient,
+    is_of_sizes,
     plus,
     terms_of,
     times,
@@ -266,7 +267,7 @@ def mixed_radix(flat: Index, ranges: Ranges, total: Index) -> dict[str, Index] |
     for atoms, coef in terms_of(flat).items():
         axes = [atom for atom in atoms if atom in ranges.extents]
         rest = [atom for atom in atoms if atom not in ranges.extents]
-        if len(axes) != 1 or any(not atom.startswith("$") for atom in rest) or axes[0] in strides:
+        if len(axes) != 1 or not all(map(is_of_sizes, rest)) or axes[0] in strides:
             return None
         stride: Index = coef
         for atom in rest:

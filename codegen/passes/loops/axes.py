@@ -90,7 +90,7 @@ def _stride(index: Index, name: str) -> Index | None:
         if name in atoms:
             rest = list(atoms)
             rest.remove(name)
-            if any(not atom.startswith("$") for atom in rest):
+            if not all(map(ix.is_of_sizes, rest)):
                 return None
             total = ix.plus(total, Poly({tuple(rest): coef}) if rest else coef)
     return total

@@ -20,6 +20,7 @@ from codegen.passes.draft.draft import Block, Draft, Phase, Statement
 
 BLOCK = 4096  # elements that lanes add up in one partial sum
 BLOCK_SIZES = range(6144, 2047, -1)  # other sizes: a divisor of the extent makes every block full
+OPEN_BLOCK = 2048  # the same where the extent is not known: few enough runs of vectors for no cascade
 ROW_BLOCK = 256  # the block size if each lane walks down its own column
 MIN_RUN = 512  # an innermost loop of at least this length may be a block
 
@@ -66,7 +67,7 @@ def _column_block(draft: Draft, phase: Phase, sums: tuple[str, ...]) -> Block | 
 def _block_size(extent: Index) -> int:
     if isinstance(extent, int):
         return next((size for size in BLOCK_SIZES if extent % size == 0), BLOCK)
-    return BLOCK
+    return OPEN_BLOCK
 
 
 def _split(draft: Draft, phase: Phase, sums: tuple[str, ...], size: int) -> Block:

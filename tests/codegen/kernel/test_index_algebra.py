@@ -93,6 +93,31 @@ def test_symbolic_sizes_divide_out():
     assert not ranges.below(flat, rows)
 
 
+def test_quotients_of_sizes_divide_out():
+    ranges = ix.Ranges()
+    half = ix.plus(ranges.floordiv(ix.minus(ix.symbol("s"), 1), 2), 1)  # a convolution of stride 2 gives it
+    i, j = ranges.axis("i", half), ranges.axis("j", half)
+    flat = ix.plus(ix.times(i, half), j)
+    assert ranges.unflatten(flat, (half, half)) == (i, j)
+    assert ranges.below(flat, ix.times(half, half))
+    assert not ranges.below(flat, half)
+
+
+@pytest.mark.parametrize("s", [1, 2, 7, 8, 20])
+def test_division_by_sums_of_sizes_agrees_with_integers(s):
+    ranges = ix.Ranges()
+    size, half = ix.symbol("s"), ix.plus(ranges.floordiv(ix.minus(ix.symbol("s"), 1), 2), 1)
+    i, j = ranges.axis("i", half), ranges.axis("j", size)
+    indices = [ix.plus(ix.times(i, half), j), ix.plus(ix.times(i, size), j), ix.plus(ix.times(j, 3), half), i]
+    divisors = [half, size, ix.plus(size, 1), ix.plus(ix.times(half, 2), 3), ix.times(half, size)]
+    for index, divisor in itertools.product(indices, divisors):
+        quotient, remainder = ranges.divide(index, divisor)
+        for axes in itertools.product(range((s - 1) // 2 + 1), range(s)):
+            place = dict(zip(("i", "j", "$s"), (*axes, s)))
+            expected = divmod(value(index, place), value(divisor, place))
+            assert (value(quotient, place), value(remainder, place)) == expected
+
+
 def test_substitute_simplifies_again():
     ranges = ix.Ranges({"i": 24, "a": 3, "b": 8})
     divided = ranges.floordiv(ix.axis("i"), 8)
@@ -105,6 +130,8 @@ def test_substitute_simplifies_again():
         (7, "7"),
         (flat_index({"i": 2, "j": 3}, (3, 1)), "i*3 + j"),
         (ix.plus(ix.times(ix.axis("i"), ix.symbol("n")), 4), "i*n + 4"),
+        (ix.plus(ix.times(ix.axis("i"), ix.plus(ix.symbol("n"), 2)), ix.symbol("n")), "i*(2 + n) + n"),
+        (ix.plus(ix.plus(ix.symbol("m"), ix.symbol("n")), 4), "m + n + 4"),
         (ix.plus(ix.times(-1, ix.axis("i")), 9), "i*-1 + 9"),
         (ix.Ranges({"i": 10}).mod(ix.axis("i"), 3), "i % 3"),
         (ix.indirect(5), "%5"),
