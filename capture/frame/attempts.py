@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 
 MOST_LONG_CALLEES = 2  # that one frame is tried without
+MOST_CHANGES = 3  # of numbers that end an attempt where they happen; others show at the end of the frame
 
 
 class Attempts:
@@ -77,6 +78,7 @@ class Attempts:
         self.seen = seen
         self.expected_breaks = expected_breaks
         self.long_callees = 0
+        self.changes = 0  # of numbers
         self.has_to_pay = patience.has_to_pay()
         self.may_wait = may_wait
         if resume.is_resume(frame.code):
@@ -118,6 +120,7 @@ class Attempts:
                 is_native=self.settings.backend_name == "llvm",
                 is_own=is_own(self.settings.backend),
                 watches_items=self.left_until is None,
+                watches_counters=self.changes < MOST_CHANGES,
             ),
             self.frame,
         )
@@ -208,6 +211,7 @@ class Attempts:
         self._expect_nothing()
 
     def _with_symbols(self, signal: Any, tx: RootTranslator) -> None:
+        self.changes += 1
         self._expect_nothing()
 
     def _without_assertions(self, signal: Any, tx: RootTranslator) -> None:

@@ -74,6 +74,7 @@ class OutputGraph:
         is_native: bool = False,
         is_own: bool = False,
         watches_items: bool = True,
+        watches_counters: bool = False,
     ) -> None:
         self.granted = begin()
         self.graph = new_graph()
@@ -94,6 +95,7 @@ class OutputGraph:
         self.late_errors = LateErrors(self, breaks_before_errors)
         self.budget = Budget(has_to_pay)
         self.changing_items = changing_items(self) if watches_items else None
+        self.watches_counters = watches_counters
         self.may_wait = may_wait  # for the next call, if this is a first step
         self.is_native = is_native  # the graph becomes native code, whose operations are not those of Python
         self.is_own = is_own  # the backend is one of this package

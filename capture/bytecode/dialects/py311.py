@@ -185,6 +185,15 @@ def places_of_variables(code: CodeType) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
+def is_augmented(instructions: Sequence[Instruction], index: int) -> bool:
+    """Whether the store at this place is the end of an augmented assignment: `self.n += 1`."""
+    index -= 1
+    while index > 0 and instructions[index].name == "SWAP":
+        index -= 1
+    made = instructions[index]
+    return made.name == "BINARY_OP" and made.arg is not None and BINARY_SYMBOLS[made.arg].endswith("=")
+
+
 def is_call(instruction: Instruction) -> bool:
     """A call with its arguments one by one on the stack (not `f(*args)`)."""
     return instruction.name == "CALL"

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from capture.interpret.opcodes.operators import SIGNALS
 from capture.interpret.opcodes.registry import opcode
+from capture.sizes.counters import check_store
+from capture.variables.containers.mapping import DictVariable
 from capture.variables.operations.operators import del_item, get_item, set_item
+from guards.sources import DictItemSource
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -34,6 +37,8 @@ def _set_item(tx: Translator, instruction: Instruction) -> None:
         set_item(tx, container, key, value)
     except SIGNALS as signal:
         raise tx.corrected(signal, operator.setitem, [container, key, value]) from None
+    if isinstance(container, DictVariable) and container.source is not None and key.is_constant():
+        check_store(tx, DictItemSource(container.source, key.as_constant()), value)
 
 
 @opcode("DELETE_SUBSCR")

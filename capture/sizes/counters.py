@@ -1,0 +1,34 @@
+"""Numbers that a frame counts up.
+
+In:  an augmented assignment to an attribute, a global or an item of a dict: `self.steps += 1`.
+Out: `NumbersChange` where the frame has read that number as a constant: the next call finds another one.
+
+    self.steps += 1; <a hundred operations>    ->    the next attempt takes self.steps for a symbol
+
+That a frame stores another number than it has read shows at its end, too (`capture/frame/attempts.py`). Here
+it shows before the rest is translated. The first few attempts ask: each counter of a frame ends one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capture.bytecode.dialects import dialect
+from capture.report.retry import NumbersChange
+from capture.variables.core.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.variables.core.base import Variable
+    from guards.sources import Source
+
+
+def check_store(tx: Translator, place: Source, value: Variable) -> None:
+    """The instruction that runs has stored the value there. Raises NumbersChange."""
+    output = tx.output
+    if not (output.watches_counters and isinstance(value, ConstantVariable)):
+        return
+    if type(value.value) not in (int, float) or not dialect.is_augmented(tx.instructions, tx.index - 1):
+        return
+    if output.symbols.policy.note_stores([place.text], {place.text: value.value}, ()):
+        raise NumbersChange
