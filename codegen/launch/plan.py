@@ -120,6 +120,10 @@ class Layout:
             1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))
         ) * self.dtype.itemsize
 
+    def at_present(self) -> Layout:
+        """With ints in place of open numbers: what is computed of them is no part of the plan."""
+        return Layout(self.dtype, tuple(map(closed, self.shape)), tuple(map(closed, self.strides)))
+
 
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod,
@@ -306,8 +310,8 @@ class Planner:
 
     def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
         """Note the work of the last instruction. A buffer counts as often as `buffers` names it."""
-        moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
-        self.work[self.instructions - 1] = Work(name, closed(moved), flops)
+        moved = sum(self.layouts[buffer].at_present().nbytes for buffer in buffers)
+        self.work[self.instructions - 1] = Work(name, moved, flops)
 
     def spec(self, layout: Layout, offset: int = 0) -> int:
         return self.specs.setdefault((layout, offset), len(self.specs))
