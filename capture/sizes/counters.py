@@ -1,7 +1,8 @@
 """Numbers that a frame counts up.
 
 In:  an augmented assignment to an attribute, a global or an item of a dict: `self.steps += 1`.
-Out: `NumbersChange` where the frame has read that number as a constant: the next call finds another one.
+Out: `NumbersChange` where the frame has read that number as a constant: the next call finds another one. A
+     function that stores it at a second place may put the old one back.
 
     self.steps += 1; <a hundred operations>    ->    the next attempt takes self.steps for a symbol
 
@@ -28,7 +29,14 @@ def check_store(tx: Translator, place: Source, value: Variable) -> None:
     output = tx.output
     if not (output.watches_counters and isinstance(value, ConstantVariable)):
         return
-    if type(value.value) not in (int, float) or not dialect.is_augmented(tx.instructions, tx.index - 1):
+    is_counted = type(value.value) in (int, float) and dialect.is_augmented(tx.instructions, tx.index - 1)
+    if not is_counted or _stores(tx) > 1:
         return
     if output.symbols.policy.note_stores([place.text], {place.text: value.value}, ()):
         raise NumbersChange
+
+
+def _stores(tx: Translator) -> int:
+    """How many instructions of the function are like the one that runs."""
+    own = tx.current.name, tx.current.value
+    return sum((each.name, each.value) == own for each in tx.instructions)

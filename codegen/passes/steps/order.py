@@ -75,10 +75,11 @@ def order_steps(
     kept = contents_kept(versions, writes)
     versions = written_versions(versions, kept)
     reads = [{kept.get(name, name) for name in read} for read in reads] if kept else reads
-    needs = _needs(steps, reads, writes, inputs)
+    views = memory_of_views(calls)
+    needs = _needs(steps, reads, writes, inputs, views)
     for number, kernel in enumerate(kernels, len(calls)):
         needs[number] |= {len(calls) + maker for maker in kernel.makers}
-    memory_of = memory_of_views(calls) | kept
+    memory_of = views | kept
     add_needs(versions, needs, reads, writes, memory_of)
     may_fail = {*failing.calls, *(len(calls) + number for number in failing.kernels)}
     for number, step in enumerate(steps):
@@ -136,9 +137,12 @@ def topological(needs: list[set[int]]) -> list[int]:
 
 
 def _needs(
-    steps: list[Step], reads: list[set[str]], writes: list[set[str]], inputs: set[str]
+    steps: list[Step],
+    reads: list[set[str]],
+    writes: list[set[str]],
+    inputs: set[str],
+    views: Mapping[str, str],
 ) -> list[set[int]]:
-    memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
     produced: dict[str, list[int]] = {}
     for number, written in enumerate(writes):
         for name in written:
@@ -154,7 +158,7 @@ def _needs(
     readers: dict[str, list[int]] = {}
     for number, names in enumerate(reads):
         for name in names:
-            readers.setdefault(root_memory(name, memory), []).append(number)
+            readers.setdefault(root_memory(name, views), []).append(number)
     for number, written in enumerate(writes):
         for name in written:
             if name in inputs:

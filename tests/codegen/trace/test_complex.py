@@ -36,7 +36,23 @@ def reals_as_complex(z):
     return pairs
 
 
-@pytest.mark.parametrize("function", [parts, both_parts_of_a_result, transposed, reals_as_complex])
+def read_again(z):
+    y = z.real
+    y.mul_(2)
+    return y + 1, z.imag - y
+
+
+def read_before(z):
+    """The sum is computed where it is returned, which is behind the write to the argument."""
+    total = z.real + 1
+    z.mul_(1j)
+    return total
+
+
+WRITERS = (parts, both_parts_of_a_result, transposed, reals_as_complex, read_again, read_before)
+
+
+@pytest.mark.parametrize("function", WRITERS)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_writes_through_views_of_the_parts(function: Any, dynamic: bool) -> None:
     inputs = torch.randn(3, 4, dtype=COMPLEX)
