@@ -428,11 +428,12 @@ PyObject *run_by_turns(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
 /* How far up the callers tell one backward of a program from another. */
 enum { CALLERS_OF_A_BACKWARD = 8 };
 
-/* A number for the place of the program that calls the frame. */
-static uint64_t place_of_call(const InterpreterFrame *frame)
+/* A number for the place of the program that calls a frame. That has not begun: the thread knows its caller.
+ */
+static uint64_t place_of_call(const PyThreadState *tstate)
 {
     uint64_t place = 1;
-    frame = frame_caller(frame);
+    const InterpreterFrame *frame = thread_frame(tstate);
     for (int i = 0; i < CALLERS_OF_A_BACKWARD && frame != NULL; i++, frame = frame_caller(frame)) {
         place = (place ^ (uint64_t)(uintptr_t)frame_code(frame)) * 0x9e3779b97f4a7c15u;
         place = (place ^ (uint64_t)frame_instruction(frame)) * 0x9e3779b97f4a7c15u;
@@ -454,7 +455,7 @@ PyObject *run_backward(PyThreadState *tstate, InterpreterFrame *frame, ThreadHoo
     hook->backward_ns += elapsed;
     if (hook->steps == hook->compared_at) {
         hook->compared_ns = elapsed;
-        hook->compared_place = hook->compared_now > 0 ? 0 : place_of_call(frame);
+        hook->compared_place = hook->compared_now > 0 ? 0 : place_of_call(tstate);
     }
     hook->steps++;
     turns_show(hook, around);
