@@ -265,6 +265,10 @@ def cubic_back(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any)
     return cubically(sizes, results, [None] * len(sizes) if stays else factors, options, dtype)
 
 
+#: operators whose gradients are row-major for any gradient of the result
+IN_ROWS = ("upsample_bicubic2d", "upsample_nearest3d", "_upsample_nearest_exact3d")
+
+
 def register_pair(
     name: str, rank: int, tables: Any, options: int, limit: int, tables_back: Any = None
 ) -> None:
@@ -292,9 +296,8 @@ def register_pair(
         if not (is_usual(grad, rank) and may_add(grad)) or 0 in size:
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]
-        return laid_out_like(
-            spread_back(grad, tables_back(size[2:], result, factors, rest[:options], grad.dtype)), grad
-        )
+        made = spread_back(grad, tables_back(size[2:], result, factors, rest[:options], grad.dtype))
+        return aten.clone(made) if name in IN_ROWS else laid_out_like(made, grad)
 
     rewriting(getattr(aten, name).default, any_size=True)(forward)
     rewriting(getattr(aten, name + "_backward").default, any_size=True)(backward)

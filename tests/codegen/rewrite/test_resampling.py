@@ -186,3 +186,21 @@ def test_factors_that_eager_does_not_look_at(mode: str, rank: int, factor: Any) 
         actual, own_grad = run(capture.compile(resampled, dynamic=dynamic), form)
         torch.testing.assert_close(actual, expected)
         torch.testing.assert_close(own_grad, grad)
+
+
+@pytest.mark.parametrize("factor", [1, 1.7, 2])
+@pytest.mark.parametrize(("mode", "rank"), [pair for pair in MODES if pair[0] != "area" and pair[1] > 1])
+def test_layouts_of_gradients(mode: str, rank: int, factor: float) -> None:
+    """Some kernels give row-major gradients for any gradient of the result."""
+
+    def layouts(function: Any) -> tuple[Any, ...]:
+        x = torch.randn(1, 6, *(7, 5, 3)[:rank])
+        x = x.contiguous(memory_format=torch.channels_last if rank == 2 else torch.channels_last_3d)
+        y = function(x.requires_grad_())
+        (grad,) = torch.autograd.grad(y, x, torch.ones_like(y))
+        return y.stride(), grad.stride()
+
+    def resampled(x: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(x, scale_factor=factor, mode=mode)
+
+    assert layouts(capture.compile(resampled)) == layouts(resampled)
