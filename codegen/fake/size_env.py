@@ -70,6 +70,8 @@ class SizeEnv(ShapeEnv):
         self.log = quiet
         self.numbers = KnownNumbers()
         self.facts = Facts(self._bounds_of)
+        #: expressions that guards fix to 1: `s0 - s0 // 2 == 1` gives no value of s0
+        self.ones: set[sympy.Basic] = set()
         self._bounds_of_terms: dict[sympy.Basic, ValueRanges[Any]] = {}
         self._opaque = itertools.count()
         self.opaque_symbols: set[sympy.Symbol] = set()
@@ -202,18 +204,36 @@ class SizeEnv(ShapeEnv):
             return answers[key]
         fact = self.facts.holds(sym_node.expr)  # more is known than when the question was made
         if fact is not None:
+            self.learn_from(sym_node.expr, fact)
             return fact
         if self.asks_for_facts and not sym_node.expr.is_number and sym_node.expr not in TRUTHS:
             raise NotKnown
         if self.before_fixing is not None and sym_node.pytype is float and not self._suppress_guards_tls():
             self.before_fixing(sym_node.expr)
-        guard_count = len(self.guards)
+        guard_count, question = len(self.guards), sym_node.expr
         answer = super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
         if not self._suppress_guards_tls() and not self.is_unbacked(sym_node.expr):
             answers[key] = answer
-            if len(self.guards) > guard_count and sym_node.pytype is bool:
-                self.facts.learn(sym_node.expr, bool(answer))
+            if sym_node.pytype is bool:
+                if len(self.guards) > guard_count:
+                    self.facts.learn(sym_node.expr, bool(answer))
+                self.learn_from(question, bool(answer))
         return answer
+
+    def learn_from(self, relation: Any, holds: bool) -> None:
+        if isinstance(relation, sympy.Eq if holds else sympy.Ne):
+            self.learn_equal(*relation.args)
+
+    def learn_equal(self, left: Any, right: Any) -> None:
+        """Both are the same number. A tensor is expanded along a dim of size 1: there, the size itself has to
+        say so.
+        """
+        if sympy.S.One not in (left, right):
+            return
+        size = self.replace(right if left == sympy.S.One else left)
+        if not size.is_number and size not in self.ones:
+            self.ones.add(size)
+            self._replacements_version_counter += 1
 
     def knows(self, question: Callable[[], bool]) -> bool:
         """Whether the answer is yes for all sizes; no guard is needed for it."""

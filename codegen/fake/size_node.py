@@ -84,7 +84,9 @@ class SizeNode(SymNode):
         if version == 0:
             return self._expr
         if self._expr_ver != version:
-            self._expr_cache, self._expr_ver = super().expr, version
+            found = super().expr
+            found = sympy.S.One if found in self.shape_env.ones else found
+            self._expr_cache, self._expr_ver = found, version
         return self._expr_cache
 
     def maybe_as_int(self) -> int | None:
@@ -147,6 +149,8 @@ def compared(name: str) -> Any:
         fact = None
         if left.pytype is int and right.pytype is int:
             fact = left.shape_env.facts.decide(name, left.expr, right.expr)
+            if fact is (name == "eq") and name in ("eq", "ne"):
+                left.shape_env.learn_equal(left.expr, right.expr)
         if fact is None:
             made: SymNode = by_sympy(left, right)
             return made
