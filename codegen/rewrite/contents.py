@@ -12,8 +12,9 @@ FUNCTIONS = {
         register_hook torch._tensor.Tensor.register_hook
     """,
     "codegen.rewrite.own_gradients": """
-        index_reduce index_reduce_ prod scatter_reduce scatter_reduce_ torch._C._linalg.linalg_eig
-        torch._C._linalg.linalg_eigh torch.index_reduce torch.prod torch.scatter_reduce
+        index_reduce index_reduce_ max median min nanmedian prod scatter_reduce scatter_reduce_
+        torch._C._linalg.linalg_eig torch._C._linalg.linalg_eigh torch.index_reduce torch.max torch.median
+        torch.min torch.nanmedian torch.prod torch.scatter_reduce
     """,
     "codegen.rewrite.primitives": """
         prims::_make_token prims::_sink_tokens prims::abs prims::acos prims::acosh prims::add prims::amax

@@ -3,6 +3,7 @@
 In:  a call of the graph on fake tensors. They have no values, so torch would choose the most general formula.
 Out: the same call, with a gradient that computes both formulas and chooses where eager chooses.
 
+    max(x)    ->   the gradient is written to the largest elements, and not multiplied with a mask
     prod(x)   ->   the gradient is grad * (prod / x) where no x is 0 (so NaN where x is NaN), else grad * the
                    product of the other elements
 
@@ -94,6 +95,38 @@ def prod(*operands: Any, **kwargs: Any) -> Any:
     return product(tensor.to(dtype), dim, keepdim) if usual else torch.prod(tensor, *args, **kwargs)
 
 
+class Chosen(torch.autograd.Function):
+    """One of the elements. The gradient goes to all that are equal to it, in equal parts."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, choose: Callable[..., Any]) -> torch.Tensor:
+        result: torch.Tensor = choose(tensor)
+        ctx.save_for_backward(tensor, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        tensor, result = ctx.saved_tensors
+        (grad,) = grads
+        are_chosen = (tensor == result) | (tensor.isnan() & result.isnan())
+        share = grad / are_chosen.sum()
+        return grad.new_zeros(tensor.shape).masked_fill(are_chosen, share), None
+
+
+chosen = super(torch.autograd.Function, Chosen).apply
+
+
+def chosen_of_all(function: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
+    """`torch.max(x)`, `torch.median(x)`. For fake tensors torch multiplies a mask with the gradient:
+    a gradient that is infinite gives NaN beside it.
+    """
+    is_of_all = len(operands) == 1 and not kwargs and isinstance(operands[0], torch.Tensor)
+    learns = is_of_all and operands[0].requires_grad and torch.is_grad_enabled()
+    if not learns or forward_ad._current_level >= 0:
+        return function(*operands, **kwargs)
+    return chosen(operands[0], function)
+
+
 def scattered(function: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
     """`torch.scatter_reduce(tensor, dim, index, src, reduce)` and similar functions"""
     if not operands:
@@ -156,5 +189,8 @@ SCATTERED: dict[Any, Callable[..., Any]] = {
 }
 for target, function in SCATTERED.items():
     replacing(target)(partial(scattered, function))
+for name in ("max", "min", "median", "nanmedian"):
+    function = getattr(torch, name)
+    replacing(function, name)(partial(chosen_of_all, function))
 for function in (torch.linalg.eig, torch.linalg.eigh):
     replacing(function)(partial(decomposed, function))

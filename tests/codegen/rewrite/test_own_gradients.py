@@ -200,3 +200,31 @@ def test_a_product_along_a_dim_that_changes() -> None:
         x = torch.tensor([[float("nan"), 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
         expected, found = (torch.autograd.grad(run(x, dim).sum(), x)[0] for run in (function, captured))
         torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+@pytest.mark.parametrize("gradient", [2.0, INF, NAN])
+def test_the_gradient_of_a_chosen_element_stays_there(name: str, gradient: float) -> None:
+    def run(function: Any) -> torch.Tensor:
+        x = torch.tensor([[1.0, 3.0, 3.0], [0.0, -1.0, -1.0]], requires_grad=True)
+        function(x).backward(torch.tensor(gradient))
+        assert x.grad is not None
+        return x.grad
+
+    function = getattr(torch, name)
+    torch.testing.assert_close(
+        run(capture.compile(lambda x: function(x))), run(function), equal_nan=True, rtol=0, atol=0
+    )
+
+
+def test_second_derivatives_of_chosen_elements() -> None:
+    def run(function: Any) -> torch.Tensor:
+        x = torch.tensor([4.0, 1.0, 4.0, 2.0], requires_grad=True)
+        (first,) = torch.autograd.grad(function(x), x, create_graph=True)
+        (second,) = torch.autograd.grad((first * first).sum(), x)
+        return second
+
+    def products(x: torch.Tensor) -> torch.Tensor:
+        return x.max() * x.sum() + x.median() ** 3
+
+    torch.testing.assert_close(run(capture.compile(products)), run(products))
