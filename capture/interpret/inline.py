@@ -23,6 +23,7 @@ from capture.policy import frame_filter, marks, torch_compile_marks
 from capture.report.break_reasons import GraphBreak, at_once
 from capture.report.config import config
 from capture.variables.callables import debuggers
+from capture.variables.callables.constant_result import constant_result, is_assumed_constant
 from capture.variables.callables.function import (
     FunctionVariable,
     NestedFunctionVariable,
@@ -36,7 +37,7 @@ from capture.variables.callables.library import (
 )
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import LazyVariable, NotConstant, ObservedException, Variable
+from capture.variables.core.base import LazyVariable, ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.granted import granted
@@ -169,15 +170,7 @@ def _explicit_break(tx: Translator, function: UserFunctionVariable, args: Any, k
 def _constant_result(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    def value(argument: Variable) -> Any:
-        try:
-            return argument.real_value()
-        except NotConstant:
-            raise GraphBreak("builtin", name=function.function.__qualname__, value=argument) from None
-
-    granted().only_here("a result that is assumed to be constant")
-    result = function.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
-    return tx.wrap(result, ConstantSource(result))
+    return constant_result(tx, function.function, args, kwargs)
 
 
 def _is_capturing(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
@@ -237,8 +230,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (_is_function("torch._dynamo.mutation_guard", "patched_init"), _init_of_module),
     (marks.is_allowed_in_graph, _in_graph),
     (torch_compile_marks.is_allowed_in_graph, _in_graph),
-    (marks.has_constant_result, _constant_result),
-    (torch_compile_marks.has_constant_result, _constant_result),
+    (is_assumed_constant, _constant_result),
     (_is_function("torch.fx.experimental.symbolic_shapes", "expect_true"), _expect_true),
     (_is_function("capture.api", "graph_break"), _explicit_break),
     (_is_function("torch._dynamo.decorators", "graph_break"), _explicit_break),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import operator
 import re
 import sys
 import types
@@ -83,6 +84,20 @@ def _of_covered(value: Any) -> list[Plain]:
     return []
 
 
+def _of_slot(value: Any) -> list[Plain]:
+    """The name tells it from another one at its place."""
+    owner = value.__objclass__
+    if "__slots__" not in (namespace_of(owner) or {}):
+        _of_covered(owner)
+    return [value.__name__]
+
+
+def _of_cached(value: Any) -> list[Plain]:
+    if type(value.__wrapped__) is not types.FunctionType:
+        raise NotPlain("a cache of what is no function")
+    return _of_function(value.__wrapped__)
+
+
 def _of_numpy(value: Any) -> list[Plain]:
     """NumPy's version is a part of each key. The name tells the function from another one at its place."""
     place = place_of(value)
@@ -105,6 +120,8 @@ FACTS: dict[str, Callable[[Any], list[Plain]]] = {
     "module": lambda value: [],
     "built-in": _of_covered,
     "descriptor": lambda value: [descriptor_digest(value)],
+    "slot": _of_slot,
+    "cached": _of_cached,
     "pattern": _of_pattern,
     "numpy": _of_numpy,
 }
@@ -135,9 +152,11 @@ _KINDS: dict[type, str] = {
     **dict.fromkeys(DESCRIPTORS, "descriptor"),
     **dict.fromkeys(
         (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-        + (types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
+        + (types.ClassMethodDescriptorType, types.GetSetDescriptorType),
         "built-in",
     ),
+    types.MemberDescriptorType: "slot",
+    functools._lru_cache_wrapper: "cached",
 }
 
 
@@ -187,6 +206,11 @@ def _property_row(table: ObjectTable, value: Any) -> list[Plain]:
     return ["property", table.number_of(value.fget)]
 
 
+def _union_row(table: ObjectTable, value: types.UnionType) -> list[Plain]:
+    """`int | str`: each evaluation makes a new one."""
+    return ["union", list(map(table.number_of, value.__args__))]
+
+
 def _kept_method(value: Any) -> list[Plain] | None:
     """A method that a module of Python keeps, of an object that it keeps too: `random.random`."""
     if type(value) not in _METHODS:
@@ -204,6 +228,13 @@ def _kept_method(value: Any) -> list[Plain] | None:
 
 def _find_property(objects: FoundObjects, getter: int) -> Any:
     return _lazy_property_and_property(objects[getter])
+
+
+def _find_union(objects: FoundObjects, classes: list[int]) -> Any:
+    members = [objects[number] for number in classes]
+    if len(members) < 2 or not all(isinstance_raw(member, type) for member in members):
+        raise Changed("a union of what is no class")
+    return functools.reduce(operator.or_, members)
 
 
 def _find_namespace(objects: FoundObjects, name: str) -> Any:
@@ -298,6 +329,7 @@ _FINDERS: dict[str, Callable[..., Any]] = {
     "operator": _find_operator,
     "member": _find_member,
     "property": _find_property,
+    "union": _find_union,
     "method": _find_method,
     CONSTANT: _find_constant,
     TENSOR: _find_tensor,
@@ -417,6 +449,8 @@ class ObjectTable:
             return _member_row(self, value)
         if type(value) is _lazy_property_and_property:
             return _property_row(self, value)
+        if type(value) is types.UnionType:
+            return _union_row(self, value)
         method = _kept_method(value)
         if method is not None:
             return ["method", *method]

@@ -100,8 +100,8 @@ def _candidates(value: Any) -> list[tuple[Any, Any]]:
         own = [(module, CLASS)] if types.ModuleType in _MRO.__get__(value) else []
         others = [(other, name) for other in _BUILTINS for name in (path, _known_as(value))]
         return [(module, path), *own, *others]
-    if type(value) is types.FunctionType:
-        return [(value.__module__, value.__qualname__)]
+    if type(value) in (types.FunctionType, functools._lru_cache_wrapper):
+        return [(getattr(value, "__module__", None), getattr(value, "__qualname__", None))]
     if isinstance(value, (types.BuiltinFunctionType, *_DESCRIPTORS)):
         return _of_builtin(value)
     if type(value) in _OF_NUMPY:

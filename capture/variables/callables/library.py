@@ -18,6 +18,7 @@ from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import cache_entries
+from capture.variables.callables.constant_result import constant_result, is_assumed_constant
 from capture.variables.callables.polyfills import MADE_CALLABLES
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.objects.user_object import ObjectVariable
@@ -100,6 +101,9 @@ class CachedFunctionVariable(Variable):
         return super().get_attr(tx, name)
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        wrapped = self.function.__wrapped__
+        if type(wrapped) is types.FunctionType and is_assumed_constant(wrapped):
+            return constant_result(tx, self.function, args, kwargs)
         given = tuple(_key_value(tx, value) for value in args)
         named = {name: _key_value(tx, value) for name, value in kwargs.items()}
         known = _UNKNOWN not in (*given, *named.values())

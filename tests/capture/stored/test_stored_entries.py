@@ -661,6 +661,56 @@ def test_a_constant_result_is_not_stored() -> None:
         assert found == 0
 
 
+CONSTANT = """
+import functools, capture
+{cache}
+@capture.assume_constant_result
+def number(name): return LIMIT[name]
+def f(x): return x * number("n")
+"""
+
+
+@pytest.mark.parametrize("cache", ["", "@functools.lru_cache"])
+def test_a_constant_result_is_asked_once_in_each_process(cache: str) -> None:
+    for limit, loaded, captured in ((3, 0, 1), (3, 1, 0), (5, 0, 1)):
+        found = counted(made(CONSTANT.format(cache=cache), LIMIT={"n": limit}), X)
+        assert torch.equal(found[0], X * limit)
+        assert (found[1], found[2]) == (loaded, captured)
+
+
+UNION = "def f(x, n): return x * 2 if isinstance(n, int | str) else x"
+
+
+def test_unions_of_classes_are_found_again() -> None:
+    for _ in range(2):
+        found = counted(made(UNION), X, 3)
+        assert torch.equal(found[0], X * 2)
+    assert found[1:] == (1, 0)
+    assert torch.equal(counted(made(UNION), X, 2.5)[0], X)
+
+
+SLOTS = """
+class Version:
+    __slots__ = ("release", "other")
+    def __init__(self, release):
+        self.release = self.other = release
+    def __eq__(self, other):
+        return self.release == other.release
+    __hash__ = None
+VERSION = Version(3)
+def f(x): return x * 2 if Version(3) == VERSION else x
+"""
+
+
+def test_slots_of_classes_are_found_again() -> None:
+    for _ in range(2):
+        found = counted(made(SLOTS), X)
+        assert torch.equal(found[0], X * 2)
+    assert found[1:] == (1, 0)
+    swapped = SLOTS + "Version.release, Version.other = Version.other, Version.release\nVERSION.other = 4\n"
+    assert torch.equal(counted(made(swapped), X)[0], vars(sys.modules["program"])["f"](X))
+
+
 def test_explain_and_the_setting_leave_the_store_alone() -> None:
     f = made(GRAPH)
     counted(f, X)
