@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 
-def check_store(tx: Translator, place: Source, value: Variable) -> None:
-    """The instruction that runs has stored the value there. Raises NumbersChange."""
-    output = tx.output
-    if not (output.watches_counters and isinstance(value, ConstantVariable)):
-        return
+def counts_up(tx: Translator, value: Variable) -> bool:
+    """Whether the instruction that runs ends an augmented assignment of a number, the only store of its name
+    in the function.
+    """
+    if not (tx.output.watches_counters and isinstance(value, ConstantVariable)):
+        return False
     is_counted = type(value.value) in (int, float) and dialect.is_augmented(tx.instructions, tx.index - 1)
-    if not is_counted or _stores(tx) > 1:
-        return
-    if output.symbols.policy.note_stores([place.text], {place.text: value.value}, ()):
+    return is_counted and _stores(tx) == 1
+
+
+def check_counter(tx: Translator, place: Source, value: Variable) -> None:
+    """A number that `counts_up` is at that place. Raises NumbersChange."""
+    if tx.output.symbols.policy.note_stores([place.text], {place.text: value.as_constant()}, ()):
         raise NumbersChange
 
 

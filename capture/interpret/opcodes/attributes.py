@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.interpret.opcodes.registry import opcode
-from capture.sizes.counters import check_store
+from capture.sizes.counters import check_counter, counts_up
 from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable
@@ -42,8 +42,8 @@ def _load_method(tx: Translator, instruction: Instruction) -> None:
 def _store_attr(tx: Translator, instruction: Instruction) -> None:
     value, owner = tx.pop_many(2)
     owner.set_attr(tx, instruction.value, value)
-    if owner.source is not None:
-        check_store(tx, AttrSource(owner.source, instruction.value), value)
+    if owner.source is not None and counts_up(tx, value):
+        check_counter(tx, AttrSource(owner.source, instruction.value), value)
 
 
 @opcode("DELETE_ATTR")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
-from capture.sizes.counters import check_store
+from capture.sizes.counters import check_counter, counts_up
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
 from guards.kinds.identity import IdentityGuard
@@ -99,7 +99,8 @@ def _store_global(tx: Translator, instruction: Instruction) -> None:
     tx.output.objects.check_no_dict_of(tx.scope.globals)
     value = tx.stack.pop()
     tx.output.side_effects.store_global(tx.scope.globals, instruction.value, value)
-    check_store(tx, tx.scope.source_of(instruction.value), value)
+    if counts_up(tx, value):
+        check_counter(tx, tx.scope.source_of(instruction.value), value)
 
 
 @opcode("DELETE_GLOBAL")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from capture.interpret.opcodes.operators import SIGNALS
 from capture.interpret.opcodes.registry import opcode
-from capture.sizes.counters import check_store
+from capture.sizes.counters import check_counter, counts_up
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.operations.operators import del_item, get_item, set_item
 from guards.sources import DictItemSource
@@ -37,8 +37,10 @@ def _set_item(tx: Translator, instruction: Instruction) -> None:
         set_item(tx, container, key, value)
     except SIGNALS as signal:
         raise tx.corrected(signal, operator.setitem, [container, key, value]) from None
-    if isinstance(container, DictVariable) and container.source is not None and key.is_constant():
-        check_store(tx, DictItemSource(container.source, key.as_constant()), value)
+    if not (isinstance(container, DictVariable) and container.source is not None and counts_up(tx, value)):
+        return
+    if key.is_constant():
+        check_counter(tx, DictItemSource(container.source, key.as_constant()), value)
 
 
 @opcode("DELETE_SUBSCR")
