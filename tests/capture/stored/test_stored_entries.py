@@ -676,6 +676,8 @@ def test_a_constant_result_is_asked_once_in_each_process(cache: str) -> None:
         found = counted(made(CONSTANT.format(cache=cache), LIMIT={"n": limit}), X)
         assert torch.equal(found[0], X * limit)
         assert (found[1], found[2]) == (loaded, captured)
+    with pytest.raises(KeyError, match="'n'"), config.patch(raise_on_error=False):
+        counted(made(CONSTANT.format(cache=cache), LIMIT={}), X)
 
 
 UNION = "def f(x, n): return x * 2 if isinstance(n, int | str) else x"
