@@ -86,9 +86,8 @@ def _of_covered(value: Any) -> list[Plain]:
 
 def _of_slot(value: Any) -> list[Plain]:
     """The name tells it from another one at its place."""
-    owner = value.__objclass__
-    if "__slots__" not in (namespace_of(owner) or {}):
-        _of_covered(owner)
+    if "__slots__" not in (namespace_of(value.__objclass__) or {}):
+        _of_covered(value)
     return [value.__name__]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.kernel.index_algebra import from_size
+from codegen.kernel.index_notation import from_size
 
 aten = torch.ops.aten
 RESHAPES = (aten._unsafe_view.default, aten.view.default, aten.reshape.default)

@@ -17,7 +17,8 @@ import torch
 from torch import fx
 
 from codegen.kernel import index_algebra as ix
-from codegen.kernel.index_algebra import Index, Ranges, to_expr
+from codegen.kernel.index_algebra import Index, Ranges
+from codegen.kernel.index_notation import from_size, to_expr
 from codegen.kernel.ir import DTYPES
 from codegen.kernel.ops import IR_DTYPES, TORCH_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
@@ -199,7 +200,7 @@ class Lowering:
     def _scalar_call(self, node: fx.Node) -> None:
         """Arithmetic of sizes comes out of the shapes; a number read from a tensor is an extern result."""
         if isinstance(self.val, (torch.SymInt, int)) and not isinstance(self.val, bool):
-            self.values[node] = ix.from_size(self.val)
+            self.values[node] = from_size(self.val)
         else:
             self.values[node] = self._extern(node)
 
@@ -419,7 +420,7 @@ def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
 
 def _distance(item: fx.Node, owner: fx.Node) -> Index:
     """The elements between the starts of a view and of its owner in eager."""
-    starts = [ix.from_size(node.meta["val"].storage_offset()) for node in (item, owner)]
+    starts = [from_size(node.meta["val"].storage_offset()) for node in (item, owner)]
     return ix.minus(*starts)
 
 

@@ -16,7 +16,8 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from codegen.kernel.index_algebra import Index, Poly, from_size, to_expr
+from codegen.kernel.index_algebra import Index, Poly
+from codegen.kernel.index_notation import from_size, to_expr
 from codegen.kernel.ops import IR_DTYPES
 from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from capture_records import dataclass
-from codegen.kernel.index_algebra import from_sympy
+from codegen.kernel.index_notation import from_sympy
 from codegen.lower.scalar_math import apply
 from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, fill
 

@@ -37,10 +37,9 @@ def _set_item(tx: Translator, instruction: Instruction) -> None:
         set_item(tx, container, key, value)
     except SIGNALS as signal:
         raise tx.corrected(signal, operator.setitem, [container, key, value]) from None
-    if not (isinstance(container, DictVariable) and container.source is not None and counts_up(tx, value)):
-        return
-    if key.is_constant():
-        check_counter(tx, DictItemSource(container.source, key.as_constant()), value)
+    source = container.source if isinstance(container, DictVariable) else None
+    if source is not None and counts_up(tx, value) and key.is_constant():
+        check_counter(tx, DictItemSource(source, key.as_constant()), value)
 
 
 @opcode("DELETE_SUBSCR")

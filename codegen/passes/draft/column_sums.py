@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from capture_records import dataclass
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, Ranges, atoms_of, to_expr
+from codegen.kernel.index_algebra import Index, Ranges, atoms_of
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import PartSum, Reduce, Stored, flatten

@@ -16,7 +16,8 @@ from dataclasses import field, replace
 
 from capture_records import dataclass
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, Ranges, to_expr
+from codegen.kernel.index_algebra import Index, Ranges
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.kernel.program import BufferInfo
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from codegen.kernel import ir
 from codegen.kernel.arithmetic import cycles_of, nominal
-from codegen.kernel.index_algebra import to_expr
+from codegen.kernel.index_notation import to_expr
 from codegen.lower.tensor_expr import Map, Padded, Shape, TensorExpr, View, numel
 from codegen.passes.group.group import Group
 from codegen.passes.group.roots import CHEAP, Root, cycles_to_compute, own_cycles, own_definitions

@@ -21,7 +21,8 @@ from dataclasses import replace
 
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, atoms_of, to_expr
+from codegen.kernel.index_algebra import Index, atoms_of
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.passes.draft.draft import VALUES, Draft, DraftLoad, Phase, Statement, rename_operands
 from codegen.passes.loops.axes import stride_of

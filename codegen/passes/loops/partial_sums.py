@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, to_expr
+from codegen.kernel.index_algebra import Index
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.ops import FLOATS
 from codegen.passes.draft.draft import Block, Draft, Phase, Statement
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import atoms_of, to_expr
+from codegen.kernel.index_algebra import atoms_of
+from codegen.kernel.index_notation import to_expr
 from codegen.passes.draft.draft import INDEXED, Draft, DraftIndex, DraftLoad, DraftStore, Statement
 
 

@@ -21,7 +21,8 @@ from typing import Any
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
 from codegen.kernel.grain import may_pay
-from codegen.kernel.index_algebra import Index, atoms_of, to_expr
+from codegen.kernel.index_algebra import Index, atoms_of
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.ops import FLOATS, OPS, TORCH_DTYPES
 from codegen.passes.draft.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of

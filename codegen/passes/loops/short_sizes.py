@@ -18,7 +18,8 @@ from typing import Any
 
 from capture_records import dataclass
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, Poly, atoms_of, product, to_expr
+from codegen.kernel.index_algebra import Index, Poly, atoms_of, product
+from codegen.kernel.index_notation import to_expr
 from codegen.kernel.program import BufferInfo
 from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, to_expr
+from codegen.kernel.index_algebra import Index
+from codegen.kernel.index_notation import to_expr
 from codegen.passes.draft.draft import Draft, DraftLoad
 from codegen.passes.loops.axes import stride_of
 
