@@ -2,7 +2,8 @@
 
 In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values that the kernel computes ("%4"), and
      operations on them.
-Out: an `Index`: an int where everything is known, else a `Poly`. `to_expr` makes an `ir.Expr` of it.
+Out: an `Index`: an int where everything is known, else a `Poly`. `index_notation.py` makes an
+     `ir.Expr` of it.
 
     i0 * 32 + i1      with i1 < 32       floordiv by 32 -> i0        mod 32 -> i1
     (x // 8) * 8 + x % 8                 recombine      -> x
