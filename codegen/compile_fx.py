@@ -255,7 +255,7 @@ def backward_parts(
         if kernels and graph is not part.graph:
             from codegen.convolutions.channels_last import lay_out_as  # lazy: import time
 
-            lay_out_as(graph, part.graph)
+            lay_out_as(graph, part.graph, len(part.saved_places))
 
         def again(*args: Any) -> tuple[Any, ...]:  # after a failed check: the operator raises its own error
             return call_by_call(graph, args)

@@ -15,7 +15,7 @@ still runs operator by operator.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence, Set
 from typing import Any
 
 import torch
@@ -43,11 +43,12 @@ LEVELS = ("x86-64-v3", "x86-64-v4")
 Passed = Sequence[tuple[fx.Node, fx.Node]]
 
 
-def lay_out(graphs: Sequence[fx.Graph], passed: Passed = (), fixed: Container[fx.Node] = ()) -> None:
+def lay_out(graphs: Sequence[fx.Graph], passed: Passed = (), fixed: Set[fx.Node] = frozenset()) -> None:
     """Changes the graphs in place, and the values of the `passed` nodes. `fixed`: placeholders that are
     channels-last.
     """
-    if not any(node.target in CONVOLUTIONS for graph in graphs for node in graph.nodes) or not has_gains():
+    has_images = fixed or any(node.target in CONVOLUTIONS for graph in graphs for node in graph.nodes)
+    if not has_images or not has_gains():
         return
     regions = Regions(graphs, passed, fixed)
     chosen = regions.chosen()
@@ -70,17 +71,12 @@ def has_gains() -> bool:
     return torch._C._has_mkldnn and torch._C._get_mkldnn_enabled() and host_level() in LEVELS
 
 
-def lay_out_as(graph: fx.Graph, other: fx.Graph) -> None:
-    """Lays out another backward of the forward that gives its values to `other`."""
-    theirs = {node.name: node.meta["val"] for node in other.nodes if node.op == "placeholder"}
-    fixed = set()
-    for node in graph.nodes:
-        own, value = node.meta.get("val"), theirs.get(node.name)
-        if node.op != "placeholder" or not is_image(node) or value is None or own.shape != value.shape:
-            continue
-        if is_row_major(own) and value.stride() == turned(own).stride():
-            node.meta["val"] = value
-            fixed.add(node)
+def lay_out_as(graph: fx.Graph, other: fx.Graph, saved: int) -> None:
+    """Lays out another backward of the forward that gives its values to `other`: the first `saved`
+    placeholders. The tangents of the two graphs may have different strides.
+    """
+    pairs = zip(*(each.find_nodes(op="placeholder")[:saved] for each in (graph, other)), strict=True)
+    fixed = {node for node, laid in pairs if is_image(node) and is_turned(node.meta["val"], laid.meta["val"])}
     if fixed:
         lay_out([graph], fixed=fixed)
 
@@ -90,7 +86,7 @@ class Regions:
     layout it takes.
     """
 
-    def __init__(self, graphs: Sequence[fx.Graph], passed: Passed, fixed: Container[fx.Node]) -> None:
+    def __init__(self, graphs: Sequence[fx.Graph], passed: Passed, fixed: Set[fx.Node]) -> None:
         self.gains: dict[fx.Node, float] = {}  # of the convolutions
         self.fixed = fixed
         self.given = {placeholder: node for node, placeholder in passed}
@@ -313,6 +309,11 @@ def behind(node: fx.Node) -> fx.Node:
 def item_of(node: fx.Node) -> Any:
     base, place = node.args
     return base.meta["val"][place]  # type: ignore[union-attr]
+
+
+def is_turned(value: Any, other: Any) -> bool:
+    """Whether `other` is the row-major image `value` in channels-last layout."""
+    return is_row_major(value) and bool(other.stride() == turned(value).stride())
 
 
 def turned(value: Any) -> Any:

@@ -45,7 +45,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
 
     def chosen(self: channels_last.Regions) -> set[Any]:
-        roots = {self.root(node) for node in self.gains}
+        roots = {self.root(node) for node in (*self.gains, *self.fixed)}
         found = {node for node in self.members if self.root(node) in roots}
         counts.append(len(found))
         return found
@@ -230,6 +230,37 @@ def test_incoming_gradients_of_other_strides(order: tuple[int, ...], always: lis
     for ours, theirs in zip(twin.parameters(), net.parameters(), strict=True):
         same(ours.grad, theirs.grad)
     assert len(always) == 2 and min(always) > 0
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_incoming_gradients_where_no_convolution_has_a_gradient(is_turned: bool, always) -> None:
+    """What the forward saved is channels-last, and the backward takes a view of it."""
+    x, v, w = torch.randn(2, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(4, 4, 3, 3)
+    weight = torch.randn(3, 100, requires_grad=True)
+    sent = torch.randn(3, 2).t() if is_turned else torch.randn(2, 3)
+
+    def head(weight):
+        return F.linear(F.conv2d(F.conv2d(x, v).relu(), w).relu().flatten(1), weight)
+
+    theirs, ours = (torch.autograd.grad(f(weight), weight, sent)[0] for f in (head, capture.compile(head)))
+    same(ours, theirs)
+    assert always[0] > 0
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)])
+def test_incoming_gradients_of_channels_last_results(order: tuple[int, ...]) -> None:
+    """The backward is views of the incoming gradient, which has strides of its own."""
+    images = [torch.randn(2, 4, 5, 6).to(memory_format=torch.channels_last) for _ in range(2)]
+    images = [image.requires_grad_() for image in images]
+    sent = torch.randn([(2, 8, 5, 6)[dim] for dim in order])
+    sent = sent.permute([order.index(dim) for dim in range(4)])
+
+    def joined(*images):
+        return torch.cat(images, 1)
+
+    found = [torch.autograd.grad(f(*images), images, sent) for f in (joined, capture.compile(joined))]
+    for theirs, ours in zip(*found, strict=True):
+        same(ours, theirs)
 
 
 def test_some_of_the_gradients(always: list[int]) -> None:
