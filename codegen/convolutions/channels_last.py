@@ -73,10 +73,15 @@ def has_gains() -> bool:
 
 def lay_out_as(graph: fx.Graph, other: fx.Graph, saved: int) -> None:
     """Lays out another backward of the forward that gives its values to `other`: the first `saved`
-    placeholders. The tangents of the two graphs may have different strides.
+    placeholders. Those of tangents have the same names, and may have other strides.
     """
-    pairs = zip(*(each.find_nodes(op="placeholder")[:saved] for each in (graph, other)), strict=True)
-    fixed = {node for node, laid in pairs if is_image(node) and is_turned(node.meta["val"], laid.meta["val"])}
+    placeholders = other.find_nodes(op="placeholder")[:saved]
+    theirs = {node.name: node.meta["val"] for node in placeholders}
+    fixed = {
+        node
+        for node in graph.find_nodes(op="placeholder")
+        if node.name in theirs and is_image(node) and is_turned(node.meta["val"], theirs[node.name])
+    }
     if fixed:
         lay_out([graph], fixed=fixed)
 
@@ -313,7 +318,8 @@ def item_of(node: fx.Node) -> Any:
 
 def is_turned(value: Any, other: Any) -> bool:
     """Whether `other` is the row-major image `value` in channels-last layout."""
-    return is_row_major(value) and bool(other.stride() == turned(value).stride())
+    is_same = is_row_major(value) and value.shape == other.shape
+    return is_same and bool(other.stride() == turned(value).stride())
 
 
 def turned(value: Any) -> Any:
