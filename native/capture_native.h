@@ -80,6 +80,8 @@ CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_s
 /* Sets _capture.CheckFailed: the graph has done nothing, and eager has to run the program. */
 void compiled_graph_refuse(const char *why);
 CAPTURE_WEAK Py_ssize_t compiled_graph_nouts(PyObject *graph);
+/* Was the graph made for last arguments that lie like these? Expanded ones, and those with gaps, do. */
+CAPTURE_WEAK int compiled_graph_expects(PyObject *graph, PyObject *const *last, int64_t count);
 CAPTURE_WEAK int compiled_graph_check(PyObject *object); /* is it a CompiledGraph? */
 
 #endif

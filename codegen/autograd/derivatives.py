@@ -18,7 +18,7 @@ computable from these.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -148,22 +148,19 @@ class Differentiated:
         return None
 
 
-Strides = tuple[tuple[int, ...], ...]
+#: for each tangent of the first order its strides, of its sizes; None: it lies as its result
+Layouts = Sequence[Callable[[tuple[Any, ...]], tuple[Any, ...]] | None]
 
 
 @unwatched()
 def differentiate(
-    recipe: DerivativeRecipe, part: BackwardPart, required: Required, strides: Strides | None = None
+    recipe: DerivativeRecipe, part: BackwardPart, required: Required, layouts: Layouts | None = None
 ) -> Differentiated:
-    """The graph of order `len(required) + 1` for a part of the backward.
-
-    `strides`: the strides of the tangents of the first order, where they differ from the strides of the
-    results.
-    """
+    """The graph of order `len(required) + 1` for a part of the backward."""
     with mode_of_a_trace() as mode, recipe.surroundings():
         joint = recipe.forward(mode)
         with mode, torch.enable_grad():
-            found = Orders(joint, recipe, part, mode).graph(required, strides)
+            found = Orders(joint, recipe, part, mode).graph(required, layouts)
     return recipe.finished(found)
 
 
@@ -183,14 +180,14 @@ class Orders:
         self.available = [nodes[place] for place in part.saved_places]
         self.saved_slots = [self.segment.slots[part.slot_numbers[i]] for i in part.saved_slots]
 
-    def graph(self, required: Required, strides: Strides | None) -> Differentiated:
+    def graph(self, required: Required, layouts: Layouts | None) -> Differentiated:
         recorder = self.joint.trace.recorder
         differentiable: list[bool] = []
         ends = ends_behind_hooks(self.joint)
         with borders(self.segments, self.views, bool(self.saved_slots)) as border:
             border.running = self.segment
             for order, requires in enumerate((*required, None)):
-                tangents = self.tangents(order, requires, strides)
+                tangents = self.tangents(order, requires, layouts)
                 with recorder:
                     wanted = [*self.sources, *ends]
                     grads = run_autograd(self.targets, tangents, wanted, requires is not None)
@@ -210,20 +207,27 @@ class Orders:
         return Differentiated(graph, differentiable, reach, tangents)
 
     def tangents(
-        self, order: int, requires: tuple[bool, ...] | None, strides: Strides | None
+        self, order: int, requires: tuple[bool, ...] | None, layouts: Layouts | None
     ) -> list[torch.Tensor]:
         """Tangents like the targets. Those that `requires` names require grad."""
         if order == 0:
             made = tangents_of(self.segment, self.slots, self.joint.results, self.mode)
         else:
             made = [self.mode.new(like(target), target.device) for target in self.targets]
-        if strides is not None and order == 0:
-            specs = [Spec(tuple(t.shape), own, t.dtype) for t, own in zip(made, strides)]
-            made = [self.mode.new(spec, tangent.device) for spec, tangent in zip(specs, made)]
+        if layouts is not None and order == 0:
+            made = [
+                tangent if own is None else self.laid_out(tangent, own) for tangent, own in zip(made, layouts)
+            ]
         for i, tangent in enumerate(made):
             self.available.append(self.joint.trace.recorder.placeholder(f"tangent_{order}_{i}", tangent))
             tangent.requires_grad_(requires is not None and requires[i])
         return made
+
+    def laid_out(
+        self, tangent: torch.Tensor, own: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    ) -> torch.Tensor:
+        shape = tuple(tangent.shape)
+        return self.mode.new(Spec(shape, own(shape), tangent.dtype), tangent.device)
 
 
 def backward_for(recipe: DerivativeRecipe, part: BackwardPart, tangents: Sequence[torch.Tensor]) -> fx.Graph:
@@ -247,7 +251,8 @@ def backward_for(recipe: DerivativeRecipe, part: BackwardPart, tangents: Sequenc
     if any(is_effect(node) for node in part.graph.nodes):
         return part.graph
     try:
-        return differentiate(recipe, part, (), strides).graph
+        layouts = [lambda _, own=own: own for own in strides]
+        return differentiate(recipe, part, (), layouts).graph
     except Exception as error:  # the existing one copies the tangents
         log.info("there is no backward for gradients of other strides: %s: %s", type(error).__name__, error)
         return part.graph

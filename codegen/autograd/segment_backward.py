@@ -32,6 +32,10 @@ from codegen.autograd.segment_form import SegmentForm, give, ignore
 from codegen.kernel.watching import not_for_torch_compile
 from codegen.launch.compiled import CompiledGraph
 
+Strides = tuple[tuple[int, ...], ...]
+#: strides of tangents for which the backward of one segment is compiled
+MOST_LAYOUTS = 4
+
 
 class SegmentBackward:
     """`backward` is None until the first gradient is needed."""
@@ -50,9 +54,11 @@ class SegmentBackward:
         self.make_backward = make_backward
         self.partials = self.new_partials()
         self.lock = threading.Lock()
-        #: None until it is compiled, for tangents of these strides
+        #: the first one; None until it is compiled, for tangents of these strides
         self.backward: CompiledGraph | None = None
         self.strides: list[tuple[int, ...]] = []
+        self.by_strides: dict[Strides, CompiledGraph] = {}  # of the tangents
+        self.usual: CompiledGraph | None = None  # for tangents that lie as the results
         self.on_compiled: Callable[[SegmentBackward], None] = ignore
 
     def tell_compiled(self, listener: Callable[[SegmentBackward], None]) -> None:
@@ -93,16 +99,27 @@ class SegmentBackward:
         return self.part.graph
 
     def compiled_backward(self, tangents: Sequence[torch.Tensor]) -> CompiledGraph:
+        """For the strides of these tangents, as far as these decide about the gradients."""
         with self.lock:
+            strides = tuple(tangent.stride() for tangent in tangents)
+            found = self.by_strides.get(strides)
+            if found is None:
+                found = self.backward
+                is_full = len(self.by_strides) >= MOST_LAYOUTS  # then they are copied
+                if found is None or not (is_full or found.expects(tuple(tangents))):
+                    found = self.by_strides[strides] = self.compiled_for(tangents)
             if self.backward is None:
-                self.backward = self.make_backward(self.graph_for(tangents))
-                self.strides = [tangent.stride() for tangent in tangents]
+                self.backward, self.strides = found, [*strides]
                 self.on_compiled(self)
-            return self.backward
+            return found
 
-    def graph_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-        """The first tangents decide the strides that it is compiled for; others are copied into these."""
-        return backward_for(self.next.recipe, self.part, tangents)
+    def compiled_for(self, tangents: Sequence[torch.Tensor]) -> CompiledGraph:
+        graph = backward_for(self.next.recipe, self.part, tangents)
+        if graph is not self.part.graph:
+            return self.make_backward(graph)
+        if self.usual is None:
+            self.usual = self.make_backward(graph)
+        return self.usual
 
     @not_for_torch_compile
     def run(
@@ -120,18 +137,21 @@ class SegmentBackward:
             batches = gradients_of_batches(lambda each: self.run(native, saved, each, edges), tangents)
             return self.run_by_calls(have, saved, tangents) if batches is None else batches
         with torch.no_grad():
-            grads = self.grads(have, saved, tangents)
-        give(native, self.backward)
+            grads = self.grads(native, have, saved, tangents)
         if not torch.is_grad_enabled():
             return grads
         return tuple(self.next.join(grads, saved, zeros_for(tangents, self.tangent_layouts), edges))
 
-    def grads(self, have: Have, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    def grads(
+        self, native: Any, have: Have, saved: tuple[Any, ...], tangents: Sequence[Any]
+    ) -> tuple[Any, ...]:
         grads: tuple[Any, ...]
         if not have[1]:
             return (None,) * len(self.part.edges)
         if have == self.form.have_all:
-            grads = self.compiled_backward(tangents)(*saved, *tangents)
+            backward = self.compiled_backward(tangents)
+            grads = backward(*saved, *tangents)
+            give(native, backward)
             return grads
         return self.partials.run(have, saved, tangents)
 

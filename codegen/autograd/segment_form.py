@@ -114,5 +114,5 @@ def ignore(segment: Any) -> None:
 
 def give(native: Any, backward: Any) -> None:
     """From now on nodes run it. Those that are made in Python have no `native`."""
-    if native is not None and native.backward is None and backward is not None:
+    if native is not None and native.backward is not backward:
         native.backward = backward

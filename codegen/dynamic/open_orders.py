@@ -29,18 +29,31 @@ from codegen.dynamic.partial_training import OpenPartials, SizedPartials
 from codegen.dynamic.plans import Plans
 from codegen.dynamic.symbolic_graph import Closed, OpenInputs
 from codegen.fake.fake import FakeMode, fake_mode
+from codegen.fake.shapes.spec import fastest_first, is_dense, packed
 from codegen.kernel import events
 from codegen.kernel.watching import unwatched
+from codegen.trace.nodes import is_effect
 
 if TYPE_CHECKING:
     from codegen.autograd.partial_backward import Partials
     from codegen.autograd.partition import BackwardPart
+    from codegen.dynamic.symbolic_graph import SymbolicGraph
     from codegen.launch.compiled import CompiledGraph
 
 log = logging.getLogger("capture.codegen")
 
 #: combinations of sizes for which a derivative without a form for all sizes is compiled, for each graph
 MOST_COMPILED = 4
+
+
+#: for each tangent its dims, the fastest first; None: it is not dense
+DimOrders = tuple[tuple[int, ...] | None, ...]
+
+
+def order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
+    if not is_dense(tensor.shape, tensor.stride()):
+        return None
+    return tuple(fastest_first(tuple(tensor.shape), (tensor.stride(),)))
 
 
 class OpenOrder(NamedTuple):
@@ -80,6 +93,7 @@ class OpenOrders:
         self.compiled_for_sizes = 0
         self.lock = threading.Lock()
         self.found: dict[tuple[int, Required], OpenOrder | None] = {}
+        self.laid_out: dict[tuple[int, DimOrders], Plans | None] = {}
 
     def of(self, part: BackwardPart, required: Required, key: Sequence[int]) -> OpenOrder | None:
         """None: it has no form for all sizes. `key` are the present ones."""
@@ -94,13 +108,40 @@ class OpenOrders:
         recipe = OpenRecipe(self.recipe, key)
         try:
             found = differentiate(recipe, part, required)
-            with events.about(self.subject), torch._C._EnablePythonDispatcher():
-                [symbolic] = recipe.opened.graphs([Closed(found.graph, [], conform=True)], self.store)
+            symbolic = self._symbolic(recipe, found.graph)
         except Exception as reason:  # whatever fails with symbols: numbers may work
             log.info("a derivative is traced for each size: %s: %s", type(reason).__name__, reason)
             return None
         partials = OpenPartials(found.graph, len(found.tangents), recipe.opened, self.store, self.subject)
         return OpenOrder(found, Plans(symbolic, self.subject), partials)
+
+    def backward_for(self, part: BackwardPart, orders: DimOrders, key: Sequence[int]) -> Plans | None:
+        """The backward for tangents with these orders of their dims. None: it has no form for all sizes."""
+        with self.lock:
+            place = part.number, orders
+            if place not in self.laid_out:
+                self.laid_out[place] = self._laid_out(part, orders, key)
+            return self.laid_out[place]
+
+    @unwatched()
+    def _laid_out(self, part: BackwardPart, orders: DimOrders, key: Sequence[int]) -> Plans | None:
+        if any(is_effect(node) for node in part.graph.nodes):
+            return None
+        recipe = OpenRecipe(self.recipe, key)
+        layouts = [
+            None if order is None else functools.partial(packed, order=order, empty=1) for order in orders
+        ]
+        try:
+            graph = differentiate(recipe, part, (), layouts).graph
+            return Plans(self._symbolic(recipe, graph), self.subject)
+        except Exception as reason:  # whatever fails with symbols: the usual backward copies the tangents
+            log.info("no backward for gradients of other strides: %s: %s", type(reason).__name__, reason)
+            return None
+
+    def _symbolic(self, recipe: OpenRecipe, graph: fx.Graph) -> SymbolicGraph:
+        with events.about(self.subject), torch._C._EnablePythonDispatcher():
+            [symbolic] = recipe.opened.graphs([Closed(graph, [], conform=True)], self.store)
+        return symbolic
 
     def may_compile(self) -> bool:
         """Whether one more derivative for given sizes is compiled."""
@@ -122,6 +163,11 @@ class SizedRecipe(OpenRecipe):
         if order is None or graph is None:
             return differentiate(self, part, required)
         return SizedOrder(order, graph, self.key, self.sizes)
+
+    def backward_for(self, part: BackwardPart, tangents: Sequence[torch.Tensor]) -> CompiledGraph | None:
+        """The backward for tangents that lie like these; None: the usual one copies them."""
+        plans = self.orders.backward_for(part, tuple(map(order_of, tangents)), self.key)
+        return None if plans is None else plans.graph(self.key)
 
     def finished(self, found: Differentiated) -> Differentiated:
         """The traced graphs, with numbers in place of symbols."""

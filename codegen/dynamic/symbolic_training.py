@@ -135,8 +135,8 @@ class ByCalls:
 
 
 class SizedSegment(SegmentBackward):
-    """`sizes` are the values of the symbols in its part; `backward` is compiled for them, and takes tangents
-    of all strides.
+    """`sizes` are the values of the symbols in its part; `backward` is compiled for them, and for tangents
+    that lie as the results.
 
     Where sizes never come again, each step makes some. None is part of a cycle, so that they die young.
     """
@@ -155,6 +155,13 @@ class SizedSegment(SegmentBackward):
         self.calls = backward.fallback = ByCalls(part, sizes)
         super().__init__(part, form, recipe, lambda graph: backward)
         self.backward = backward
+        self.recipe = recipe
+
+    def compiled_for(self, tangents: Sequence[torch.Tensor]) -> CompiledGraph:
+        found = self.recipe.backward_for(self.part, tangents) or self.backward
+        assert found is not None
+        found.fallback = self.calls
+        return found
 
     def new_partials(self) -> Partials:
         calls = self.calls

@@ -15,11 +15,28 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import forward_ad
 
 from codegen.kernel.index_algebra import row_major
 from codegen.rewrite.rows import replacing
 
 MOST_DIMS = 2  # each dim has up to three pieces
+
+
+class WithGradientInRows(torch.autograd.Function):
+    """The same tensor. Its gradient is row-major, as that of a tensor which is filled part by part."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.alias.default(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        return grads[0].contiguous()
+
+
+#: skips `torch.autograd.Function.apply`, whose checks are for functorch
+with_gradient_in_rows = super(torch.autograd.Function, WithGradientInRows).apply
 
 
 @replacing(F.pad, torch._C._nn.pad)
@@ -28,6 +45,8 @@ def padded(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", valu
     if mode != "circular" or value is not None or not _fits(input, pad):
         return NotImplemented
     result = input.contiguous()
+    if result.requires_grad and torch.is_grad_enabled() and forward_ad._current_level < 0:
+        result = with_gradient_in_rows(result)
     for pair in range(len(pad) // 2):
         result = _around(result, input.dim() - 1 - pair, pad[2 * pair], pad[2 * pair + 1])
     return result

@@ -50,11 +50,14 @@ class Product(torch.autograd.Function):
 
 
 def of_product(grad: torch.Tensor, tensor: torch.Tensor, result: torch.Tensor, dim: int) -> torch.Tensor:
-    """The formula that is not chosen gets ones in place of the tensor: its own derivatives stay finite."""
-    has_zeros = (tensor == 0).any()
-    by_division = grad * (result / tensor.masked_fill(has_zeros, 1))
-    of_others = grad * product_of_others(tensor.masked_fill(~has_zeros, 1), dim)
-    return torch.where(has_zeros, of_others, by_division)
+    """The formula that is not chosen gets ones in place of the tensor: its own derivatives stay finite.
+
+    The layout is that of the division.
+    """
+    has_none = (tensor != 0).all()
+    by_division = grad * (result / torch.where(has_none, tensor, 1.0))
+    of_others = grad * product_of_others(tensor.masked_fill(has_none, 1), dim)
+    return torch.where(has_none, by_division, of_others)
 
 
 def product_of_others(tensor: torch.Tensor, dim: int) -> torch.Tensor:

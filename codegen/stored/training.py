@@ -121,7 +121,7 @@ class StoredSegment:
             self.partials = StoredPartials(data["partials"], reader, fallback)
 
     def take(self, backward: CompiledGraph) -> None:
-        """One that is filled for the segment's sizes. It takes tangents of all strides."""
+        """One that is filled for the segment's sizes."""
         backward.fallback = self.fallback()
         self.backward = backward
 
@@ -138,7 +138,7 @@ class StoredSegment:
             self.backward, self.read_backward = read(), None
         grads: tuple[Any, ...] | None = None
         if not torch.is_grad_enabled():
-            if self.backward is not None and whole:
+            if self.backward is not None and whole and self.backward.expects(tuple(tangents)):
                 grads = self.backward(*saved, *tangents)
             elif self.partials is not None and self.expects(tangents):
                 grads = self.partials.run(have, saved, tangents)

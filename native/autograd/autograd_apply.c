@@ -232,7 +232,7 @@ static PyObject *call_run_backward(Segment *segment, PyObject *saved, PyObject *
 }
 
 /* Python runs the backward the first time, under create_graph, and where something is missing or a gradient
- * is no plain tensor. */
+ * is no plain tensor, or has other strides than before. */
 static int run_in_python(Node *node, const Objects *arguments, Objects *out)
 {
     Segment *segment = node->segment;
@@ -268,6 +268,7 @@ static int run_backward(Node *node, Objects *arguments, Objects *out)
     for (int64_t i = 0; i < segment->nslots && native; i++) {
         native = tangents[i] != NULL && tensor_is_plain(tangents[i]);
     }
+    native = native && compiled_graph_expects(segment->backward, tangents, segment->nslots);
     return native ? compiled_graph_run(segment->backward, arguments->items, arguments->count, out->items)
                   : run_in_python(node, arguments, out);
 }

@@ -418,6 +418,19 @@ int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs
     return status;
 }
 
+int compiled_graph_expects(PyObject *object, PyObject *const *last, int64_t count)
+{
+    const CompiledGraph *graph = (const CompiledGraph *)object;
+    int64_t first = graph->ninputs - count;
+    for (int64_t i = 0; i < count && first >= 0; i++) {
+        const int64_t *input = &graph->inputs[2 * (first + i)];
+        if (input[0] == INPUT_CONFORM && !spec_takes(&graph->specs[input[1]], last[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* --- what is looked up once -------------------------------------------------------------------------- */
 
 int init_grad_mode(void)

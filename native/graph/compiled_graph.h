@@ -116,6 +116,8 @@ int run_call(Run *run, const int64_t *operand);
 
 /* 1 where the tensor is what the spec says, the stride of a dim of size 1 aside. */
 int spec_matches(const TensorSpec *spec, PyObject *tensor, bool strides_too);
+/* Whether its elements lie as the spec says, or with gaps or overlaps: no plan is made for these. */
+bool spec_takes(const TensorSpec *spec, PyObject *tensor);
 /* The tensor itself (new reference) where it matches; a copy in the spec's layout where only the strides
  * differ; NULL with an exception, whose text begins with `what` and its number. */
 PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what, int64_t number);

@@ -235,7 +235,27 @@ static PyObject *start_timing(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *expects(PyObject *self, PyObject *last)
+{
+    if (!PyTuple_Check(last)) {
+        PyErr_Format(PyExc_TypeError, "expected a tuple of tensors, got %R", last);
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(last);
+    PyObject **items = ((PyTupleObject *)last)->ob_item;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!tensor_is_plain(items[i])) {
+            PyErr_Format(PyExc_TypeError, "expected plain tensors, got %R", last);
+            return NULL;
+        }
+    }
+    return PyBool_FromLong(compiled_graph_expects(self, items, count));
+}
+
 static PyMethodDef graph_methods[] = {
+    {"expects", expects, METH_O,
+     "expects(tensors): whether it was made for last arguments that lie like these. Expanded ones, and those "
+     "with gaps, do: they are copied."},
     {"start_timing", start_timing, METH_NOARGS,
      "Count the calls and the time of each instruction from now on."},
     {NULL, NULL, 0, NULL},

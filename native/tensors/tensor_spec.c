@@ -23,6 +23,27 @@ int spec_matches(const TensorSpec *spec, PyObject *tensor, bool strides_too)
     return 1;
 }
 
+/* No gaps and no overlaps, in some order of the dims. */
+static bool is_dense(PyObject *tensor)
+{
+    const int64_t *sizes = tensor_sizes(tensor), *strides = tensor_strides(tensor);
+    int ndim = tensor_ndim(tensor);
+    for (int64_t expected = 1, found = -1, left = tensor_numel(tensor); left > 1; expected *= sizes[found]) {
+        for (found = 0; found < ndim && !(strides[found] == expected && sizes[found] > 1); found++) {
+        }
+        if (found == ndim) {
+            return false;
+        }
+        left /= sizes[found];
+    }
+    return true;
+}
+
+bool spec_takes(const TensorSpec *spec, PyObject *tensor)
+{
+    return spec_matches(spec, tensor, true) || !is_dense(tensor);
+}
+
 static PyObject *dims_text(const int64_t *dims, int64_t ndim)
 {
     PyObject *list = PyList_New(ndim);

@@ -335,6 +335,14 @@ def prelu_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 SHAPE_RULES[aten._prelu_kernel_backward.default] = prelu_backward
 
 
+def elu_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of a gradient, three numbers, whether the tensor is the result, and the tensor."""
+    return promote_rule(2, "floating")((args[0], args[5]), kwargs)
+
+
+SHAPE_RULES[aten.elu_backward.default] = elu_backward
+
+
 def gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     usual = kwargs.get("approximate", "none") in ("none", "tanh")
     return promote_rule(len(args), "floating")(args, kwargs) if usual else NotImplemented

@@ -12,6 +12,7 @@ from torch import fx
 
 import capture
 from codegen.compile_fx import compile_fx
+from codegen.dynamic.open_orders import OpenOrders
 from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec
 
@@ -288,18 +289,90 @@ SENT_OTHERWISE: dict[str, tuple[Any, torch.Tensor]] = {  # results that are not 
 }
 
 
+def turned(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.transpose(0, -1).contiguous().transpose(0, -1)
+
+
 @pytest.mark.parametrize("name", SENT_OTHERWISE)
 def test_gradients_of_row_major_gradients(name: str) -> None:
-    """The backward is compiled for the strides of the first gradient; other strides are correct, too."""
+    """A backward is compiled for each order of the incoming gradient's dims; gaps and overlaps are copied."""
     function, x = SENT_OTHERWISE[name]
     x.requires_grad_()
     captured = capture.compile(function)
     sent = torch.rand(function(x).shape, dtype=function(x).dtype)
-    for tangent in (sent, sent.transpose(0, -1).contiguous().transpose(0, -1), sent[:1].expand(sent.shape)):
+    for tangent in (sent, turned(sent), sent[:1].expand(sent.shape), sent, sent[..., :1].expand(sent.shape)):
         expected, found = (torch.autograd.grad(run(x), x, tangent)[0] for run in (function, captured))
         torch.testing.assert_close(found, expected)
-        if tangent is sent:
+        if not is_expanded(tangent):
             assert found.stride() == expected.stride()
+
+
+def is_expanded(tensor: torch.Tensor) -> bool:
+    return any(stride == 0 < 1 < size for stride, size in zip(tensor.stride(), tensor.shape))
+
+
+OF_TURNED_GRADIENTS: dict[str, Any] = {
+    "elu": F.elu,
+    "celu": F.celu,
+    "selu": F.selu,
+    "prod": lambda x: x.prod(1),
+    "circular": lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"),
+    "roll": lambda x: x.roll(1, 1),
+    "flip": lambda x: x.flip(2) * 2,
+    "sum": lambda x: x.sum(2),
+    "clone": torch.clone,
+    "permuted": lambda x: x.permute(3, 1, 0, 2) * 2,
+    "divided": lambda x: x / x.new_tensor(2.0),
+    "product": lambda x: torch.addmm(x[0, 0], x[0, 1], x[0, 2, :, :5]),
+    "softmax": lambda x: x.softmax(1),
+    "convolved": lambda x: F.conv2d(x, torch.ones(2, 4, 1, 1)).relu(),
+    "two": lambda x: x.flip(1) + x.roll(1, 2) + x,
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", OF_TURNED_GRADIENTS)
+def test_gradients_of_turned_gradients(name: str, dynamic: bool) -> None:
+    function = OF_TURNED_GRADIENTS[name]
+    captured = capture.compile(function, dynamic=dynamic)
+    for lay_out in (torch.clone, last_channels, turned):
+        x = lay_out(torch.rand(2, 4, 5, 5)).requires_grad_()
+        sent = torch.rand(function(x).shape)
+        reverse = tuple(range(sent.dim()))[::-1]
+        for tangent in (
+            turned(sent),
+            sent.permute(reverse).contiguous().permute(reverse),
+            sent,
+            turned(sent),
+        ):
+            expected, found = (torch.autograd.grad(run(x), x, tangent)[0] for run in (function, captured))
+            torch.testing.assert_close(found, expected)
+            assert found.stride() == expected.stride()
+
+
+def last_channels(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(memory_format=torch.channels_last)
+
+
+def test_open_sizes_share_a_backward_for_turned_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is traced once for each order of the dims."""
+    traced = []
+    original = OpenOrders._laid_out
+
+    def counted(self: OpenOrders, part: Any, orders: Any, key: Any) -> Any:
+        traced.append(orders)
+        return original(self, part, orders, key)
+
+    monkeypatch.setattr(OpenOrders, "_laid_out", counted)
+    captured = capture.compile(lambda x: x.sin() * 2, dynamic=True)
+    for rows in (3, 4, 6):
+        x = torch.rand(rows, rows + 1, 5, requires_grad=True)
+        for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+            sent = torch.rand([x.shape[dim] for dim in order]).permute([order.index(dim) for dim in range(3)])
+            (found,) = torch.autograd.grad(captured(x), x, sent)
+            torch.testing.assert_close(found, x.detach().cos() * 2 * sent)
+            assert found.stride() == sent.stride()
+    assert traced == [((0, 1, 2),), ((2, 0, 1),)]  # the fastest first
 
 
 def test_a_backward_that_makes_checks_keeps_them() -> None:
