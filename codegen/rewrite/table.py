@@ -204,6 +204,19 @@ ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
 }
 
 
+#: rewritten where all tensors have one dtype: eager refuses others, or computes with the target as it is
+OF_ONE_DTYPE = frozenset((aten.huber_loss_backward.default, aten.soft_margin_loss_backward.default))
+
+
+def of_one_dtype(rule: Body) -> Body:
+    @functools.wraps(rule)
+    def rewrite(*args: Any, **kwargs: Any) -> Any:
+        dtypes = {value.dtype for value in args if isinstance(value, torch.Tensor)}
+        return rule(*args, **kwargs) if len(dtypes) == 1 else NotImplemented
+
+    return rewrite
+
+
 def holds_no_complex(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(holds_no_complex, value))
@@ -261,7 +274,7 @@ def rule_for(op: OpOverload) -> Body | None:
     if op.name().removeprefix("aten::") in FROM_TORCH:
         rows.append(Row(for_reals(torch._decomp.decomposition_table[op])))
     if rows:
-        rule = rule_of(rows)
+        rule = of_one_dtype(rule_of(rows)) if op in OF_ONE_DTYPE else rule_of(rows)
         return only_where(*ONLY_WHERE[op], rule) if op in ONLY_WHERE else rule
     if op.name().startswith(("aten::_foreach_", "aten::_amp_foreach_")):
         from codegen.kernel.foreach import FOREACH  # lazy: import time
