@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import sys
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +28,23 @@ from torch._subclasses.fake_tensor import (
 from capture.graph.arguments import are_foreign, as_plain
 from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
-from capture.graph.torch_warnings import call_from
+from capture.graph.torch_warnings import Heard, give, give_again, give_once, hear
 from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
+from capture.policy.text_receivers import warnings_are_plain
 from capture.process.warning_filters import filtered
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.makers import constant, make
+from capture.variables.core.wrap import class_constant
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.dispatch import CPU
 from codegen.fake.eager_kernels import check_kernel
 from codegen.fake.shapes.spec import Spec
+from codegen.trace.silent_operations import WARNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,6 +65,7 @@ class Operations:
         self.output = output
         self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
         self.bodies: Counter[str] = Counter()  # how many bodies have the name, without its number
+        self.heard: list[Heard] = []  # warnings of the present operation
 
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
@@ -96,6 +102,8 @@ class Operations:
         node = self.output.graph.create_node(kind, target, proxies, keywords)
         tx.note_places(node)
         node.meta["example_value"] = value
+        if self.heard:
+            node.meta[WARNED] = True
         self.output.inputs.uncounted.update(uncounted_writes(target, proxies, keywords))
         if (custom := node_annotations.current(tx)) is not None:
             node.meta["custom"] = custom
@@ -146,24 +154,43 @@ class Operations:
 
         torch.fx.node.map_arg(arguments, check)
 
-    def _at_its_place(self, call: Callable[[], Any]) -> Any:
-        """The call may warn: it comes from a frame at its place in the program."""
+    def _listen(self, call: Callable[[], Any]) -> Any:
+        """The call may warn: it comes from a frame at its place in the program, and its warnings wait."""
         translator = self.output.translator
         if translator is None:
             return call()
-        place, namespace = translator.place_with_globals()
-        return call_from(place, namespace, call)
+        result, self.heard = hear(call, translator.places_with_globals())
+        return result
+
+    def _repeat(self, heard: list[Heard]) -> None:
+        """The warnings come at each run, behind the graph; where that is not possible, they come now."""
+        tx, deferred = self.output.translator, self.output.side_effects.deferred
+        can_wait = deferred.allowed and torch._C._functorch.peek_interpreter_stack() is None
+        for warning in heard:
+            given = warning.again() if can_wait else None
+            category = class_constant(self.output, warning.category)
+            if tx is None or given is None or not deferred.require(warnings_are_plain, category):
+                give(*warning)
+                self.output.granted.only_here("a warning that each process gives")
+                continue
+            giver = give_once if warning.may_come_once() else give_again
+            if giver is give_once:  # the frame may be left to Python, and torch does not give it again
+                give_once(*given)
+            reads = [vars(warnings), vars(sys)]
+            deferred.add(tx, giver, [*map(constant, given)], reads=reads, raises=False)
 
     def warn(self, calls: Iterable[Callable[[], Any]]) -> None:
         """Calls on real tensors for which kernels warn."""
         for call in calls:
-            self._at_its_place(call)
+            self._listen(call)
+            self._repeat(self.heard)
 
     def _propagate(
         self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = NOWHERE
     ) -> Any:
         """Run the operation on fake tensors. It has failed before with symbols of these `places`."""
         given: list[Any] = []
+        self.heard = []
 
         def value_of(node: torch.fx.Node) -> Any:
             given.append(node.meta["example_value"])
@@ -183,7 +210,7 @@ class Operations:
                 if "out" in kwargs and resizes_out(target):
                     check_out_sizes(form, values, keywords, kwargs["out"])
                 call = functools.partial(form, *operands, **keywords)
-                run = functools.partial(self._at_its_place, call)
+                run = functools.partial(self._listen, call)
                 mode = self.output.fake_mode
                 mode.unheard, mode.called = [], []
                 value = self.output.unbacked.likely.propagate(env, run, arguments)
@@ -192,7 +219,9 @@ class Operations:
                 function = methodcaller_of(target) if kind == "call_method" else target
                 with filtered(("ignore", Warning)):  # the call on fake tensors has given them
                     check_kernel(function, values, keywords, value, called)
+            heard = self.heard
             self.warn(mode.unheard)
+            self._repeat(heard)
             return value
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):

@@ -23,7 +23,6 @@ from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.graph.program_places import PLACES, Place, module_call, place_of
-from capture.graph.torch_warnings import has_warned
 from capture.interpret.deferred_calls import may_catch
 from capture.interpret.opcodes.registry import handler_of
 from capture.report.break_reasons import GraphBreak
@@ -42,7 +41,6 @@ from capture.variables.core.overriding import concerns
 from capture.variables.core.wrap import wrap
 from capture.variables.numbers.late_values import LateVariable
 from capture.variables.operations.tensor_operators import binary_operator
-from codegen.trace.silent_functions import WARNED
 from guards.lookup import Undecided
 from guards.sources import ConstantSource
 
@@ -275,10 +273,7 @@ class Translator:
     def note_places(self, node: torch.fx.Node) -> None:
         """Write down where the node comes from."""
         node.meta["stack_trace"] = self.stack_text()
-        node.meta[PLACES] = places = self.places()
-        if has_warned(places[-1], self.scope.globals):
-            node.meta[WARNED] = True
-            self.output.granted.only_here("a warning that each process gives")
+        node.meta[PLACES] = self.places()
 
     # --- the value stack ---
 

@@ -20,7 +20,7 @@ from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
 from codegen.trace.gradients import traced_grad
 from codegen.trace.recorder import Recorder
-from codegen.trace.silent_functions import WARNED, silent
+from codegen.trace.silent_operations import heard_before
 
 #: functions that do not write to `out` where it is a tensor subclass, such as a fake tensor
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
@@ -79,13 +79,14 @@ class ModuleRunner:
             if result is not NotImplemented:
                 return result
         if node.op == "call_function":
-            function = self.function_of(node)
-            value = (silent(function) if WARNED in node.meta else function)(*args, **kwargs)
+            with heard_before(node):
+                value = self.function_of(node)(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
                 self.recorder.find(value).is_data = True
             return value
         if node.op == "call_method":
-            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+            with heard_before(node):
+                return getattr(args[0], str(node.target))(*args[1:], **kwargs)
         return torch.func.functional_call(
             fetch(self.module, str(node.target)), self.states[node], args, kwargs
         )
