@@ -20,7 +20,7 @@ from codegen.kernel.foreign import OUR_OPERATORS
 
 Tensor = torch.Tensor
 
-FAMILIES = ("recurrent", "convolution")
+FAMILIES = ("recurrent", "packed_derivatives", "convolution")
 LIBRARY = torch.library.Library(OUR_OPERATORS, "FRAGMENT")
 #: name of an operator -> what computes it
 KERNELS: dict[str, Callable[..., Any]] = {}

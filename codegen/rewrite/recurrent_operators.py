@@ -1,6 +1,7 @@
 """Recurrent networks by operators of our own, whose loop over time is native.
 
-In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`: a padded batch in float32 or float64.
+In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`: a padded batch, or packed sequences, in
+     float32 or float64.
 Out: for each layer and direction one product of all steps with the weight of the inputs, and one operator of
      `codegen.kernel.recurrent`. NotImplemented for all others, which torch unrolls.
 
@@ -8,12 +9,12 @@ Out: for each layer and direction one product of all steps with the weight of th
 
 The backward goes through the steps once for the gradients of the gates. Those of weights, biases and inputs
 are one product or sum of all steps each. A graph of gradients that have derivatives themselves unrolls the
-loop.
+loop, but for packed sequences (`packed_gradients`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -21,8 +22,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from codegen.kernel import recurrent
-from codegen.rewrite import recurrent_steps
+from capture_records import dataclass
+from codegen.kernel import recurrent, recurrent_steps
+from codegen.rewrite import packed_gradients
 from codegen.rewrite.rows import WIDE, replacing
 
 operators: Any = torch.ops._capture
@@ -35,27 +37,86 @@ WIDTHS = {"lstm": recurrent.LSTM_GATES, "gru": recurrent.GATES, "tanh": 1, "relu
 # --- which calls --------------------------------------------------------------------------------------------
 
 
-def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of such a function. `states`: those before the first step, of an LSTM also the cells.
+    `rows`: those of each step of packed sequences, else None.
+    """
+
+    kind: str
+    data: Tensor
+    rows: Tensor | None
+    states: tuple[Tensor, ...]
+    weights: Any
+    biased: bool
+    layers: int
+    dropout: float
+    train: bool
+    both: bool
+    batch_first: bool
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.both else 1
+
+    @property
+    def each(self) -> int:
+        """The tensors in `weights` of one layer and direction."""
+        return 4 if self.biased else 2
+
+
+def is_packed(function: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the call has packed data: behind them their batch sizes stand, and only then the states."""
+    place = 1 if function is torch.lstm else 2  # of what is a list of tensors in the other calls
+    return len(args) > place and isinstance(args[place], Tensor)
+
+
+def call_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    """None for arguments that no padded batch and no packed sequences have."""
+    if kwargs or len(args) != 9:
+        return None
+    data, *rest = args
+    rows = rest.pop(0) if is_packed(function, args) else None
+    given, weights, *others = rest
+    states = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if len(states) != (2 if function is torch.lstm else 1) or not all(isinstance(s, Tensor) for s in states):
+        return None
+    return Call(KINDS[function], data, rows, states, weights, *others, *([] if rows is None else [False]))
+
+
+def takes(call: Call) -> bool:
     """Whether the operators compute what this call does: its tensors have the sizes and dtypes that eager
     asks for, and nothing else has a say.
     """
-    if not is_on or kwargs or len(args) != 9 or (states := states_of(function, args[1])) is None:
-        return False
-    data, _, weights, biased, layers, dropout, _, both, batch_first = args
-    tensors = (data, *states, *weights)
+    data, rows = call.data, call.rows
+    tensors = (data, *call.states, *call.weights)
     return (
-        len(weights) == layers * (2 if both else 1) * (4 if biased else 2)
-        and all(tensor.dim() == 3 for tensor in (data, *states))
+        is_on
+        and len(call.weights) == call.layers * call.directions * call.each
+        and data.dim() == (3 if rows is None else 2)
+        and all(state.dim() == 3 for state in call.states)
         and all(t.dtype is data.dtype and t.device.type == "cpu" for t in tensors)
         and data.dtype in WIDE
-        and all(size != 0 for weight in weights for size in weight.shape)
-        and data.shape[1 if batch_first else 0] != 0
-        and dropout != 1
+        and all(size != 0 for weight in call.weights for size in weight.shape)
+        and data.shape[1 if call.batch_first else 0] != 0
+        and call.dropout != 1
         and not torch.is_autocast_enabled("cpu")
         and forward_ad._current_level < 0
         and torch._C._functorch.peek_interpreter_stack() is None
-        and fit(KINDS[function], states, args)
-        and not (function is torch.lstm and onednn_is_faster(data, states, weights, batch_first))
+        and (rows is None or are_rows(rows, call))
+        and fit(call)
+        and not (call.kind == "lstm" and rows is None and onednn_is_faster(call))
+    )
+
+
+def are_rows(rows: Tensor, call: Call) -> bool:
+    """As far as can be seen without their values."""
+    return (
+        rows.dtype is torch.int64
+        and rows.device.type == "cpu"
+        and rows.dim() == 1
+        and rows.shape[0] != 0
+        and call.states[0].shape[1] != 0
     )
 
 
@@ -64,43 +125,35 @@ def takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 MANY_ROWS, MANY_STEPS, LEAST_WIDTH, LARGE_WIDTH = 48, 8, 128, 768
 
 
-def onednn_is_faster(data: Tensor, states: tuple[Tensor, ...], weights: Any, batch_first: bool) -> bool:
+def onednn_is_faster(call: Call) -> bool:
     """Only of sizes that are numbers: each length is a graph of its own there. A backward of ours gains more
     than a forward loses.
     """
-    steps, batch = (data.shape[dim] for dim in ((1, 0) if batch_first else (0, 1)))
+    data, states = call.data, call.states
+    steps, batch = (data.shape[dim] for dim in ((1, 0) if call.batch_first else (0, 1)))
     if data.dtype is not torch.float32 or not (isinstance(steps, int) and isinstance(batch, int)):
         return False
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (data, *states, *weights)):
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (data, *states, *call.weights)):
         return False
     width = states[0].shape[2]
     many = batch > MANY_ROWS and steps > MANY_STEPS and width >= LEAST_WIDTH
     return bool(many or (width > LARGE_WIDTH and batch > 1 and steps > 1))
 
 
-def states_of(function: Any, given: Any) -> tuple[Tensor, ...] | None:
-    """The states before the first step: of an LSTM also the cells. None for others: packed data have their
-    batch sizes in the place of the states.
-    """
-    if function is not torch.lstm:
-        return (given,) if isinstance(given, Tensor) else None
-    states = tuple(given) if isinstance(given, (tuple, list)) else ()
-    return states if len(states) == 2 and all(isinstance(state, Tensor) for state in states) else None
-
-
-def fit(kind: str, states: tuple[Tensor, ...], args: tuple[Any, ...]) -> bool:
+def fit(call: Call) -> bool:
     """Whether the sizes of the tensors fit together."""
-    data, _, weights, biased, layers, _, _, both, batch_first = args
-    directions, each = 2 if both else 1, 4 if biased else 2
-    width, inputs = states[0].shape[2], data.shape[2]
-    batch = data.shape[0 if batch_first else 1]
-    if any(tuple(state.shape) != (layers * directions, batch, width) for state in states):
+    directions, each = call.directions, call.each
+    width, inputs = call.states[0].shape[2], call.data.shape[-1]
+    batch = (
+        call.states[0].shape[1] if call.rows is not None else call.data.shape[0 if call.batch_first else 1]
+    )
+    if any(tuple(state.shape) != (call.layers * directions, batch, width) for state in call.states):
         return False
-    rows = WIDTHS[kind] * width
-    for place in range(layers * directions):
-        own = weights[place * each : (place + 1) * each]
+    gates = WIDTHS[call.kind] * width
+    for place in range(call.layers * directions):
+        own = call.weights[place * each : (place + 1) * each]
         inner = inputs if place < directions else width * directions
-        if [tuple(weight.shape) for weight in own] != [(rows, inner), (rows, width), (rows,), (rows,)][:each]:
+        if [tuple(t.shape) for t in own] != [(gates, inner), (gates, width), (gates,), (gates,)][:each]:
             return False
     return True
 
@@ -125,68 +178,127 @@ def unrolled() -> Iterator[None]:
 class Lstm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, first: Tensor, first_cell: Tensor, weight: Tensor, reverse: bool
+        ctx: Any,
+        gates: Tensor,
+        first: Tensor,
+        first_cell: Tensor,
+        weight: Tensor,
+        reverse: bool,
+        rows: Tensor | None,
+        before: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        states, cell, kept = operators.lstm_layer(gates, first, first_cell, weight, reverse, True)
-        ctx.save_for_backward(gates, first, first_cell, weight, states, kept)
+        states, cell, kept = operators.lstm_layer(gates, first, first_cell, weight, reverse, True, rows)
+        ctx.save_for_backward(gates, first, first_cell, weight, states, kept, rows, before)
         ctx.reverse = reverse
         return states, cell
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        gates, first, first_cell, weight, states, kept = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            steps = recurrent_steps.lstm(kept, ctx.reverse)
-            return *recurrent_steps.gradients(steps, (gates, first, first_cell, weight), grads), None
-        of_gates, of_first, of_cell = operators.lstm_layer_backward(
-            *grads, first_cell, kept, weight, ctx.reverse
-        )
-        return of_gates, of_first, of_cell, of_weight(of_gates, states, first, ctx.reverse), None
+        gates, first, first_cell, weight, states, kept, rows, before = ctx.saved_tensors
+
+        def computed() -> list[Tensor | None]:
+            of_gates, of_first, of_cell = operators.lstm_layer_backward(
+                *grads, first_cell, kept, weight, ctx.reverse, rows
+            )
+            return [of_gates, of_first, of_cell, of_weight(of_gates, states, first, ctx.reverse, before)]
+
+        tensors = gates, first, first_cell, weight
+        return *gradients("lstm", ctx.reverse, rows, kept, tensors, grads, computed), None, None, None
 
 
 class Gru(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, first: Tensor, weight: Tensor, bias: Tensor | None, reverse: bool
+        ctx: Any,
+        gates: Tensor,
+        first: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        reverse: bool,
+        rows: Tensor | None,
+        before: Tensor | None,
     ) -> Tensor:
-        states, kept = operators.gru_layer(gates, first, weight, bias, reverse, True)
-        ctx.save_for_backward(gates, first, weight, bias, states, kept)
+        states, kept = operators.gru_layer(gates, first, weight, bias, reverse, True, rows)
+        ctx.save_for_backward(gates, first, weight, bias, states, kept, rows, before)
         ctx.reverse = reverse
         return states
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        (gates, first, weight, bias, states, kept), (grad,) = ctx.saved_tensors, grads
-        if torch.is_grad_enabled():
-            steps = recurrent_steps.gru(kept, ctx.reverse)
-            return *recurrent_steps.gradients(steps, (gates, first, weight, bias), grads), None
-        of_gates, of_products, of_first = operators.gru_layer_backward(
-            grad, states, first, kept, weight, ctx.reverse
-        )
-        of_bias = None if bias is None else of_products.sum([0, 1])
-        return of_gates, of_first, of_weight(of_products, states, first, ctx.reverse), of_bias, None
+        gates, first, weight, bias, states, kept, rows, before = ctx.saved_tensors
+
+        def computed() -> list[Tensor | None]:
+            of_gates, of_products, of_first = operators.gru_layer_backward(
+                *grads, states, first, kept, weight, ctx.reverse, rows
+            )
+            of_bias = None if bias is None else of_products.flatten(0, -2).sum(0)
+            return [of_gates, of_first, of_weight(of_products, states, first, ctx.reverse, before), of_bias]
+
+        tensors = gates, first, weight, bias
+        return *gradients("gru", ctx.reverse, rows, kept, tensors, grads, computed), None, None, None
 
 
 class Rnn(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, gates: Tensor, first: Tensor, weight: Tensor, relu: bool, reverse: bool) -> Tensor:
-        states = operators.rnn_layer(gates, first, weight, relu, reverse)
-        ctx.save_for_backward(gates, first, weight, states)
+    def forward(
+        ctx: Any,
+        gates: Tensor,
+        first: Tensor,
+        weight: Tensor,
+        relu: bool,
+        reverse: bool,
+        rows: Tensor | None,
+        before: Tensor | None,
+    ) -> Tensor:
+        states = operators.rnn_layer(gates, first, weight, relu, reverse, rows)
+        ctx.save_for_backward(gates, first, weight, states, rows, before)
         ctx.relu, ctx.reverse = relu, reverse
         return states
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        (gates, first, weight, states), (grad,) = ctx.saved_tensors, grads
-        if torch.is_grad_enabled():
-            steps = recurrent_steps.rnn(states, ctx.relu, ctx.reverse)
-            return *recurrent_steps.gradients(steps, (gates, first, weight), grads), None, None
-        of_gates, of_first = operators.rnn_layer_backward(grad, states, weight, ctx.relu, ctx.reverse)
-        return of_gates, of_first, of_weight(of_gates, states, first, ctx.reverse), None, None
+        gates, first, weight, states, rows, before = ctx.saved_tensors
+
+        def computed() -> list[Tensor | None]:
+            of_gates, of_first = operators.rnn_layer_backward(
+                *grads, states, first, weight, ctx.relu, ctx.reverse, rows
+            )
+            return [of_gates, of_first, of_weight(of_gates, states, first, ctx.reverse, before)]
+
+        kind, tensors = "relu" if ctx.relu else "tanh", (gates, first, weight)
+        return *gradients(kind, ctx.reverse, rows, states, tensors, grads, computed), None, None, None, None
 
 
-def of_weight(of_products: Tensor, states: Tensor, first: Tensor, reverse: bool) -> Tensor:
-    """The gradient of the weight of the states, from all steps."""
+def gradients(
+    kind: str,
+    reverse: bool,
+    rows: Tensor | None,
+    kept: Tensor,
+    tensors: tuple[Tensor | None, ...],
+    grads: Sequence[Tensor],
+    computed: Callable[[], list[Tensor | None]],
+) -> list[Tensor | None]:
+    """What `computed` gives for the tensors. In grad mode these gradients have derivatives."""
+    if not torch.is_grad_enabled():
+        return computed()
+    if rows is None:
+        walk = recurrent_steps.Padded(reverse)
+        return recurrent_steps.gradients(recurrent_steps.STEPS[kind](kept, walk), tensors, grads)
+    with torch.no_grad():
+        found = [grad for grad in computed() if grad is not None]
+    own = [tensor for tensor in tensors if tensor is not None]
+    made = iter(packed_gradients.differentiable(kind, reverse, rows, kept, found, own, grads))
+    return [None if tensor is None else next(made) for tensor in tensors]
+
+
+def of_weight(
+    of_products: Tensor, states: Tensor, first: Tensor, reverse: bool, before: Tensor | None
+) -> Tensor:
+    """The gradient of the weight of the states, from all steps. `before`: the places of the states before
+    those of packed sequences (`packed_places`).
+    """
+    if before is not None:
+        return of_products.t().mm(torch.cat((first, states)).index_select(0, before))
     steps, first = states.shape[0], first.unsqueeze(0)
     parts = (states.narrow(0, 1, steps - 1), first) if reverse else (first, states.narrow(0, 0, steps - 1))
     return of_products.flatten(0, 1).t().mm(torch.cat(parts).flatten(0, 1))
@@ -198,48 +310,82 @@ gru_with_gradients = super(torch.autograd.Function, Gru).apply
 rnn_with_gradients = super(torch.autograd.Function, Rnn).apply
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Of the steps of one direction. The tensors are those of packed sequences (`packed_places`)."""
+
+    reverse: bool
+    rows: Tensor | None = None
+    last: Tensor | None = None
+    before: Tensor | None = None
+
+    def last_state(self, states: Tensor) -> Tensor:
+        """[batch, width]: behind the last step of each sequence."""
+        if self.last is not None:
+            return states.index_select(0, self.last)
+        return states.select(0, 0 if self.reverse else -1)
+
+
+def orders_of(call: Call) -> list[Order]:
+    """Of one direction, or of both."""
+    made: list[Order] = []
+    for reverse in (False, True)[: call.directions]:
+        if call.rows is None:
+            made.append(Order(reverse))
+        else:
+            count, batch = call.data.shape[0], call.states[0].shape[1]
+            made.append(Order(reverse, *operators.packed_places(call.rows, count, batch, reverse)))
+    return made
+
+
 def one_layer(
-    kind: str, data: Tensor, first: list[Tensor], weights: list[Tensor], reverse: bool
+    kind: str, data: Tensor, first: list[Tensor], weights: list[Tensor], order: Order
 ) -> tuple[Tensor, ...]:
     """The states of all steps, and of an LSTM the last cell. `first`: the state before the first step, and of
     an LSTM the cell. `weights`: of the inputs, of the states, and the biases of both, if any.
     """
     of_inputs, of_states, *biases = weights
-    steps, batch, inputs = data.shape
-    flat, across = data.reshape(steps * batch, inputs), of_inputs.t()
+    flat, across = data.reshape(-1, data.shape[-1]), of_inputs.t()
     if biases:
         products = torch.addmm(biases[0] if kind == "gru" else biases[0] + biases[1], flat, across)
     else:
         products = torch.mm(flat, across)
-    gates = products.view(steps, batch, of_inputs.shape[0])
+    gates = products.view(*data.shape[:-1], of_inputs.shape[0])
     tensors = (gates, *first, of_states, *biases)
     learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    return FAMILIES[kind](learns, gates, *first, of_states, *biases[1:], reverse=reverse)
+    return FAMILIES[kind](learns, order, gates, *first, of_states, *biases[1:])
 
 
 def lstm(
-    learns: bool, gates: Tensor, first: Tensor, first_cell: Tensor, weight: Tensor, *_: Any, reverse: bool
+    learns: bool, order: Order, gates: Tensor, first: Tensor, first_cell: Tensor, weight: Tensor, *_: Any
 ) -> tuple[Tensor, ...]:
+    tensors = (gates, first, first_cell, weight, order.reverse)
     if learns:
-        found: tuple[Tensor, ...] = lstm_with_gradients(gates, first, first_cell, weight, reverse)
+        found: tuple[Tensor, ...] = lstm_with_gradients(*tensors, order.rows, order.before)
         return found
-    states, cell, _ = operators.lstm_layer(gates, first, first_cell, weight, reverse, False)
+    states, cell, _ = operators.lstm_layer(*tensors, False, order.rows)
     return states, cell
 
 
 def gru(
-    learns: bool, gates: Tensor, first: Tensor, weight: Tensor, bias: Tensor | None = None, *, reverse: bool
+    learns: bool,
+    order: Order,
+    gates: Tensor,
+    first: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
+    tensors = (gates, first, weight, bias, order.reverse)
     if learns:
-        return (gru_with_gradients(gates, first, weight, bias, reverse),)
-    return (operators.gru_layer(gates, first, weight, bias, reverse, False)[0],)
+        return (gru_with_gradients(*tensors, order.rows, order.before),)
+    return (operators.gru_layer(*tensors, False, order.rows)[0],)
 
 
 def rnn(
-    relu: bool, learns: bool, gates: Tensor, first: Tensor, weight: Tensor, *_: Any, reverse: bool
+    relu: bool, learns: bool, order: Order, gates: Tensor, first: Tensor, weight: Tensor, *_: Any
 ) -> tuple[Tensor, ...]:
-    run = rnn_with_gradients if learns else operators.rnn_layer
-    return (run(gates, first, weight, relu, reverse),)
+    tensors = (gates, first, weight, relu, order.reverse, order.rows)
+    return (rnn_with_gradients(*tensors, order.before) if learns else operators.rnn_layer(*tensors),)
 
 
 FAMILIES: dict[str, Callable[..., tuple[Tensor, ...]]] = {
@@ -255,27 +401,26 @@ FAMILIES: dict[str, Callable[..., tuple[Tensor, ...]]] = {
 
 def network(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`torch.gru(data, states, weights, ...)`"""
-    if not takes(function, args, kwargs):
+    call = call_of(function, args, kwargs)
+    if call is None or not takes(call):
         return NotImplemented
-    data, given, weights, biased, layers, dropout, train, both, batch_first = args
-    states = states_of(function, given) or ()
-    directions, each = 2 if both else 1, 4 if biased else 2
-    if batch_first:
+    data, orders = call.data, orders_of(call)
+    if call.batch_first:
         data = data.transpose(0, 1)
     last: list[tuple[Tensor, ...]] = []
-    for layer in range(layers):
+    for layer in range(call.layers):
         made: list[Tensor] = []
-        for reverse in (False, True)[:directions]:
+        for order in orders:
             place = len(last)
-            own = weights[place * each : (place + 1) * each]
-            first = [state.select(0, place) for state in states]
-            all_steps, *cell = one_layer(KINDS[function], data, first, own, reverse)
+            own = call.weights[place * call.each : (place + 1) * call.each]
+            first = [state.select(0, place) for state in call.states]
+            all_steps, *cell = one_layer(call.kind, data, first, own, order)
             made.append(all_steps)
-            last.append((all_steps.select(0, 0 if reverse else -1), *cell))
-        data = torch.cat(made, -1) if both else made[0]
-        if dropout and train and layer < layers - 1:
-            data = torch.dropout(data, dropout, True)
-    return data.transpose(0, 1) if batch_first else data, *map(torch.stack, zip(*last))
+            last.append((order.last_state(all_steps), *cell))
+        data = torch.cat(made, -1) if call.both else made[0]
+        if call.dropout and call.train and layer < call.layers - 1:
+            data = torch.dropout(data, call.dropout, True)
+    return data.transpose(0, 1) if call.batch_first else data, *map(torch.stack, zip(*last))
 
 
 for _function in KINDS:

@@ -106,6 +106,8 @@ typedef struct CodeState {
     Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     ColdRuns cold;
     LookUps looks;
+    unsigned long long
+        beginning;              /* of a resume function: that with which it was captured last (patience.c) */
     long long paid_ns;          /* what its captures have cost since the last clear_entries */
     long long earlier_ns;       /* what earlier processes have spent in it without a capture: all of them */
     long long most_ns;          /* and one of them */

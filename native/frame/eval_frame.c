@@ -306,13 +306,17 @@ static PyObject *eval_under_patience(PyThreadState *tstate, InterpreterFrame *fr
     PyCodeObject *code = (PyCodeObject *)Py_NewRef(frame_code(frame)); /* it owns `state` */
     const long long expected = patience_estimate(hook->callback, state), before = hook->capture_ns;
     const long long outside = hook->resumes_until_ns;
+    PyCodeObject *begun_outside = hook->begun;
     const int may_be_captured = state->cold.kind != KIND_ASK && state->cold.kind != KIND_BACKWARD;
     if (may_be_captured && !(state->marks & CODE_RESUME)) {
         hook->resumes_until_ns = before + RESUMES_UP_TO * patience_expects(hook->callback, state);
+        hook->begun = code;
+        hook->beginnings++;
     }
     patience_note_units(state);
     PyObject *value = ask_and_run(tstate, frame, hook);
     hook->resumes_until_ns = outside;
+    hook->begun = begun_outside;
     patience_paid(state, expected, hook->capture_ns - before);
     Py_DECREF(code);
     return value;

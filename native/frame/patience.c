@@ -281,16 +281,32 @@ static int will_get_hot(const Patience *patience, ThreadHook *hook, CodeState *s
     return found == FORECAST_FAILED ? -1 : found == FORECAST_PAYS;
 }
 
+/* Resume functions have the place of the program's function. */
+static int is_of_same_place(const PyCodeObject *one, const PyCodeObject *other)
+{
+    return one->co_firstlineno == other->co_firstlineno && one->co_filename == other->co_filename;
+}
+
 /* The rest of a captured frame is captured at once, until the captures on the way have cost much more than
- * was expected: from then on it has to pay for itself. */
+ * was expected: from then on it has to pay for itself. Where the frame is captured again, its rest is once
+ * more: it gets what has changed. */
 static int is_rest_of_a_capture(const ThreadHook *hook, CodeState *state)
 {
-    if (!(state->marks & CODE_RESUME) || state->count > 0 || (state->marks & CODE_WAITS)) {
+    if (!(state->marks & CODE_RESUME)) {
         return 0;
     }
     const int goes_on = hook->capture_ns < hook->resumes_until_ns;
-    state->marks |= goes_on ? 0 : CODE_WAITS;
-    return goes_on;
+    const int is_first = state->count == 0 && !(state->marks & CODE_WAITS);
+    const int is_again = state->count > 0 && hook->begun != NULL && state->beginning != hook->beginnings
+                         && is_of_same_place(hook->begun, state->code);
+    if (is_first && !goes_on) {
+        state->marks |= CODE_WAITS;
+    }
+    if (!goes_on || !(is_first || is_again)) {
+        return 0;
+    }
+    state->beginning = hook->beginnings;
+    return 1;
 }
 
 /* How often a frame of this cold code has to call another one until that is captured alone. 0: it waits for

@@ -168,6 +168,8 @@ static ThreadHook *ensure_thread_hook(void)
     hook->compared_place = 0;
     hook->away_ns = hook->capture_ns = hook->cold_ns = 0;
     hook->resumes_until_ns = LLONG_MAX;
+    hook->begun = NULL;
+    hook->beginnings = 0;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {

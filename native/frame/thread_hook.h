@@ -41,6 +41,8 @@ typedef struct {
     unsigned long long away_nodes;  /* of autograd's graph, made there */
     long long capture_ns;           /* time in the callback of a Patience */
     long long resumes_until_ns;     /* of `capture_ns`: from there on resume functions wait as others do */
+    PyCodeObject *begun;            /* borrowed: the code whose captured beginning now runs; or NULL */
+    unsigned long long beginnings;  /* so many of them there were */
     long long cold_ns;              /* what counts for the cold frames that have ended */
     unsigned long long backwards;   /* frames with CODE_BACKWARD */
     int backwards_now;              /* such frames in progress */

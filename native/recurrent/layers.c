@@ -3,7 +3,7 @@
  * In:  addresses of row-major matrices: gates [steps, batch, 4 * width] (LSTM), [steps, batch, 3 * width]
  *      (GRU) or [steps, batch, width], which are the inputs times their weights, with the bias; the state
  *      before the first step [batch, width]; the weight of the states. With `reverse` the last step comes
- *      first.
+ *      first. Of packed sequences, the rows of all steps one after the other, and the number of each step's.
  * Out: the states of all steps, or gradients.
  *
  *     state = cell(gates[step], state @ weight.T)
@@ -16,47 +16,32 @@
 
 #include "graph/compiled_graph.h"
 #include "recurrent/cells.h"
+#include "recurrent/packed_rows.h"
 #include "recurrent/steps.h"
 
 /* gates of an LSTM and of a GRU, each as wide as a state, and what these keep for a backward */
 enum { LSTM_GATES = 4, LSTM_KEPT = 5, GRU_GATES = 3, GRU_KEPT = 4 };
 
-/* The state before a turn. */
-static const char *before(const Layer *layer, long long turn, const char *first, const char *states)
+/* Where the state before a turn begins: in `states`, with `parts` elements for each of a state, or `first`.
+ */
+static const char *before(const Layer *layer, long long turn, const Span *span, const char *states, int parts,
+                          const char *first)
 {
-    return turn == 0 ? first : states + step_at(layer, turn - 1) * bytes_of(layer, 1);
-}
-
-/* What a backward multiplies: the gradients that the turn behind has written; NULL in the first turn. */
-static const char *behind(const Layer *layer, long long turn, int parts, const char *gradients)
-{
-    return turn == layer->steps - 1 ? NULL : gradients + step_at(layer, turn + 1) * bytes_of(layer, parts);
-}
-
-/* The last turn of a backward: the products are of the first state. */
-static void add_to_first(const Layer *layer, const Tile *tile, char *of_first)
-{
-    layer->cells->add(&(AddProducts){.width = layer->width, .to = of_first}, tile);
+    return span->is_first ? first : states + place_at(layer, turn - 1, parts);
 }
 
 /* --- LSTM ---------------------------------------------------------------------------------------------- */
 
-static const char *lstm_left(const Steps *steps, long long turn)
-{
-    return before(steps->layer, turn, steps->matrices[1], steps->matrices[4]);
-}
-
-static void lstm_cell(const Steps *steps, long long turn, const Tile *tile)
+static void lstm_cell(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
-    const size_t step = step_at(layer, turn);
-    char *kept = steps->matrices[6];
+    char *const *matrices = steps->matrices, *kept = matrices[6];
     layer->cells->lstm_forward(
         &(LstmForward){.width = layer->width,
-                       .gates = steps->matrices[0] + step * bytes_of(layer, LSTM_GATES),
-                       .cell = steps->matrices[5],
-                       .after = steps->matrices[4] + step * bytes_of(layer, 1),
-                       .kept = kept == NULL ? NULL : kept + step * bytes_of(layer, LSTM_KEPT)},
+                       .gates = matrices[0] + place_at(layer, turn, LSTM_GATES),
+                       .cell = matrices[5],
+                       .after = matrices[4] + place_at(layer, turn, 1),
+                       .kept = kept == NULL ? NULL : kept + place_at(layer, turn, LSTM_KEPT)},
         tile);
 }
 
@@ -68,36 +53,26 @@ static int lstm_steps(const Layer *layer, char *const *matrices)
                               .parts = LSTM_GATES,
                               .inner_parts = 1,
                               .weight = matrices[3],
-                              .left = lstm_left,
+                              .matrix = matrices[4],
+                              .first = matrices[1],
                               .cell = lstm_cell,
                               .matrices = matrices});
 }
 
-static const char *lstm_left_back(const Steps *steps, long long turn)
-{
-    return behind(steps->layer, turn, LSTM_GATES, steps->matrices[5]);
-}
-
-static void lstm_cell_back(const Steps *steps, long long turn, const Tile *tile)
+static void lstm_cell_back(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
     char *const *matrices = steps->matrices;
-    if (turn < 0) {
-        add_to_first(layer, tile, matrices[6]);
-        return;
-    }
-    const size_t step = step_at(layer, turn), state = (size_t)layer->width * layer->size;
-    const char *kept = matrices[3], *first = matrices[2];
-    const char *earlier = /* the cells that the turn before has kept */
-        turn == 0 ? first : kept + step_at(layer, turn - 1) * bytes_of(layer, LSTM_KEPT) + LSTM_GATES * state;
-    layer->cells->lstm_backward(&(LstmBackward){.width = layer->width,
-                                                .before_row = layer->width * (turn == 0 ? 1 : LSTM_KEPT),
-                                                .grad = matrices[0] + step * bytes_of(layer, 1),
-                                                .kept = kept + step * bytes_of(layer, LSTM_KEPT),
-                                                .before = earlier,
-                                                .gates = matrices[5] + step * bytes_of(layer, LSTM_GATES),
-                                                .cell = matrices[7]},
-                                tile);
+    const char *cells = matrices[3] + LSTM_GATES * (size_t)layer->width * layer->size; /* those kept */
+    layer->cells->lstm_backward(
+        &(LstmBackward){.width = layer->width,
+                        .before_row = layer->width * (span->is_first ? 1 : LSTM_KEPT),
+                        .grad = matrices[0] + place_at(layer, turn, 1),
+                        .kept = matrices[3] + place_at(layer, turn, LSTM_KEPT),
+                        .before = before(layer, turn, span, cells, LSTM_KEPT, matrices[2]),
+                        .gates = matrices[5] + place_at(layer, turn, LSTM_GATES),
+                        .cell = matrices[7]},
+        tile);
 }
 
 static int lstm_steps_back(const Layer *layer, char *const *matrices)
@@ -109,30 +84,25 @@ static int lstm_steps_back(const Layer *layer, char *const *matrices)
                               .parts = 1,
                               .inner_parts = LSTM_GATES,
                               .weight = matrices[4],
-                              .left = lstm_left_back,
+                              .matrix = matrices[5],
+                              .of_first = matrices[6],
                               .cell = lstm_cell_back,
                               .matrices = matrices});
 }
 
 /* --- GRU ----------------------------------------------------------------------------------------------- */
 
-static const char *gru_left(const Steps *steps, long long turn)
-{
-    return before(steps->layer, turn, steps->matrices[1], steps->matrices[4]);
-}
-
-static void gru_cell(const Steps *steps, long long turn, const Tile *tile)
+static void gru_cell(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
     char *const *matrices = steps->matrices, *kept = matrices[5];
-    const size_t step = step_at(layer, turn);
     layer->cells->gru_forward(
         &(GruForward){.width = layer->width,
-                      .gates = matrices[0] + step * bytes_of(layer, GRU_GATES),
+                      .gates = matrices[0] + place_at(layer, turn, GRU_GATES),
                       .bias = matrices[3],
-                      .before = gru_left(steps, turn),
-                      .after = matrices[4] + step * bytes_of(layer, 1),
-                      .kept = kept == NULL ? NULL : kept + step * bytes_of(layer, GRU_KEPT)},
+                      .before = before(layer, turn, span, matrices[4], 1, matrices[1]),
+                      .after = matrices[4] + place_at(layer, turn, 1),
+                      .kept = kept == NULL ? NULL : kept + place_at(layer, turn, GRU_KEPT)},
         tile);
 }
 
@@ -143,36 +113,28 @@ static int gru_steps(const Layer *layer, char *const *matrices)
                               .parts = GRU_GATES,
                               .inner_parts = 1,
                               .weight = matrices[2],
-                              .left = gru_left,
+                              .matrix = matrices[4],
+                              .first = matrices[1],
                               .cell = gru_cell,
                               .matrices = matrices});
 }
 
-static const char *gru_left_back(const Steps *steps, long long turn)
-{
-    return behind(steps->layer, turn, GRU_GATES, steps->matrices[6]);
-}
-
-/* The gradient of the first state is on the way what each state has of its own one by no product. */
-static void gru_cell_back(const Steps *steps, long long turn, const Tile *tile)
+static void gru_cell_back(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
     char *const *matrices = steps->matrices;
-    if (turn < 0) {
-        add_to_first(layer, tile, matrices[7]);
-        return;
-    }
-    const size_t step = step_at(layer, turn);
-    layer->cells->gru_backward(&(GruBackward){.width = layer->width,
-                                              .grad = matrices[0] + step * bytes_of(layer, 1),
-                                              .kept = matrices[3] + step * bytes_of(layer, GRU_KEPT),
-                                              .before = before(layer, turn, matrices[2], matrices[1]),
-                                              .gates = matrices[5] + step * bytes_of(layer, GRU_GATES),
-                                              .products = matrices[6] + step * bytes_of(layer, GRU_GATES),
-                                              .direct = matrices[7]},
-                               tile);
+    layer->cells->gru_backward(
+        &(GruBackward){.width = layer->width,
+                       .grad = matrices[0] + place_at(layer, turn, 1),
+                       .kept = matrices[3] + place_at(layer, turn, GRU_KEPT),
+                       .before = before(layer, turn, span, matrices[1], 1, matrices[2]),
+                       .gates = matrices[5] + place_at(layer, turn, GRU_GATES),
+                       .products = matrices[6] + place_at(layer, turn, GRU_GATES),
+                       .direct = matrices[7]},
+        tile);
 }
 
+/* The gradient of the first state is on the way what each state has of its own one by no product. */
 static int gru_steps_back(const Layer *layer, char *const *matrices)
 {
     memset(matrices[7], 0, bytes_of(layer, 1));
@@ -181,22 +143,18 @@ static int gru_steps_back(const Layer *layer, char *const *matrices)
                               .parts = 1,
                               .inner_parts = GRU_GATES,
                               .weight = matrices[4],
-                              .left = gru_left_back,
+                              .matrix = matrices[6],
+                              .of_first = matrices[7],
                               .cell = gru_cell_back,
                               .matrices = matrices});
 }
 
 /* --- RNN ----------------------------------------------------------------------------------------------- */
 
-static const char *rnn_left(const Steps *steps, long long turn)
-{
-    return before(steps->layer, turn, steps->matrices[1], steps->matrices[3]);
-}
-
-static void rnn_cell(const Steps *steps, long long turn, const Tile *tile)
+static void rnn_cell(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
-    const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
+    const size_t place = place_at(layer, turn, 1);
     const Cell cell = layer->relu ? layer->cells->relu_forward : layer->cells->tanh_forward;
     cell(&(RnnForward){.width = layer->width,
                        .gates = steps->matrices[0] + place,
@@ -211,25 +169,17 @@ static int rnn_steps(const Layer *layer, char *const *matrices)
                               .parts = 1,
                               .inner_parts = 1,
                               .weight = matrices[2],
-                              .left = rnn_left,
+                              .matrix = matrices[3],
+                              .first = matrices[1],
                               .cell = rnn_cell,
                               .matrices = matrices});
 }
 
-static const char *rnn_left_back(const Steps *steps, long long turn)
-{
-    return behind(steps->layer, turn, 1, steps->matrices[3]);
-}
-
-static void rnn_cell_back(const Steps *steps, long long turn, const Tile *tile)
+static void rnn_cell_back(const Steps *steps, long long turn, const Span *span, const Tile *tile)
 {
     const Layer *layer = steps->layer;
     char *const *matrices = steps->matrices;
-    if (turn < 0) {
-        add_to_first(layer, tile, matrices[4]);
-        return;
-    }
-    const size_t place = step_at(layer, turn) * bytes_of(layer, 1);
+    const size_t place = place_at(layer, turn, 1);
     const Cell cell = layer->relu ? layer->cells->relu_backward : layer->cells->tanh_backward;
     cell(&(RnnBackward){.width = layer->width,
                         .grad = matrices[0] + place,
@@ -246,7 +196,8 @@ static int rnn_steps_back(const Layer *layer, char *const *matrices)
                               .parts = 1,
                               .inner_parts = 1,
                               .weight = matrices[2],
-                              .left = rnn_left_back,
+                              .matrix = matrices[3],
+                              .of_first = matrices[4],
                               .cell = rnn_cell_back,
                               .matrices = matrices});
 }
@@ -255,13 +206,14 @@ static int rnn_steps_back(const Layer *layer, char *const *matrices)
 
 #define MOST_MATRICES 8
 
-/* Reads the arguments of a function: (is_double, reverse, relu, steps, batch, width), and the addresses of
- * `count` matrices. 0, or -1 with an exception. */
+/* Reads the arguments of a function: (is_double, reverse, relu, steps, batch, width, packed rows), and the
+ * addresses of `count` matrices. 0, or -1 with an exception. */
 static int read_arguments(PyObject *args, Layer *layer, char **matrices, Py_ssize_t count)
 {
-    PyObject *addresses;
-    if (!PyArg_ParseTuple(args, "(pppLLL)O!", &layer->is_double, &layer->reverse, &layer->relu, &layer->steps,
-                          &layer->batch, &layer->width, &PyTuple_Type, &addresses)) {
+    PyObject *packed, *addresses;
+    *layer = (Layer){0};
+    if (!PyArg_ParseTuple(args, "(pppLLLO)O!", &layer->is_double, &layer->reverse, &layer->relu,
+                          &layer->steps, &layer->batch, &layer->width, &packed, &PyTuple_Type, &addresses)) {
         return -1;
     }
     if (layer->steps < 1 || layer->batch < 1 || layer->width < 1 || layer->batch > INT32_MAX
@@ -281,7 +233,7 @@ static int read_arguments(PyObject *args, Layer *layer, char **matrices, Py_ssiz
     }
     layer->size = layer->is_double ? sizeof(double) : sizeof(float);
     layer->cells = cells_for(layer->is_double);
-    return init_gemm();
+    return init_gemm() < 0 ? -1 : read_packed_rows(packed, layer);
 }
 
 static PyObject *run_layer(PyObject *args, int count, int (*steps)(const Layer *layer, char *const *matrices))
@@ -295,6 +247,7 @@ static PyObject *run_layer(PyObject *args, int count, int (*steps)(const Layer *
     Py_BEGIN_ALLOW_THREADS;
     status = steps(&layer, matrices);
     Py_END_ALLOW_THREADS;
+    PyMem_Free(layer.rows);
     if (status < 0) {
         return PyErr_NoMemory();
     }
@@ -339,25 +292,28 @@ static PyObject *limit_cells(PyObject *module, PyObject *bytes)
 
 static PyMethodDef functions[] = {
     {"lstm_forward", lstm_forward, METH_VARARGS,
-     "lstm_forward((is_double, reverse, False, steps, batch, width), (gates, first, first_cell, weight, "
-     "states, cell, kept)): writes the states of all steps, the last cell, and what the backward needs. The "
-     "matrices are addresses; 0 where no backward follows."},
+     "lstm_forward((is_double, reverse, False, steps, batch, width, packed), (gates, first, first_cell, "
+     "weight, states, cell, kept)): writes the states of all steps, the last cell, and what the backward "
+     "needs. The matrices are addresses; 0 where no backward follows. packed: (address of the rows of each "
+     "step, all rows), or None."},
     {"lstm_backward", lstm_backward, METH_VARARGS,
      "lstm_backward(sizes, (grads, grad_of_cell, first_cell, kept, weight, of_gates, of_first, of_cell)): "
      "writes the gradients of the gates, of the first state, and of the first cell."},
     {"gru_forward", gru_forward, METH_VARARGS,
-     "gru_forward((is_double, reverse, False, steps, batch, width), (gates, first, weight, bias, states, "
-     "kept)): writes the states of all steps, and what the backward needs. The matrices are addresses; 0 for "
-     "no bias, or where no backward follows."},
+     "gru_forward(sizes, (gates, first, weight, bias, states, kept)): writes the states of all steps, and "
+     "what the backward needs. The matrices are addresses; 0 for no bias, or where no backward follows."},
     {"gru_backward", gru_backward, METH_VARARGS,
      "gru_backward(sizes, (grads, states, first, kept, weight, of_gates, of_products, of_first)): writes the "
      "gradients of the gates, of the products with the weight, and of the first state."},
     {"rnn_forward", rnn_forward, METH_VARARGS,
-     "rnn_forward((is_double, reverse, relu, steps, batch, width), (gates, first, weight, states)): relu, or "
-     "else tanh."},
+     "rnn_forward(sizes, (gates, first, weight, states)): relu, or else tanh."},
     {"rnn_backward", rnn_backward, METH_VARARGS,
      "rnn_backward(sizes, (grads, states, weight, of_gates, of_first)): writes the gradients of the gates, "
      "and of the first state."},
+    {"packed_places", packed_places, METH_VARARGS,
+     "packed_places(reverse, steps, batch, packed, last, before): writes, for each sequence, the row of its "
+     "last state, and for each row that of the state before it: those before the first step are the rows "
+     "0 .. batch - 1, ahead of all others."},
     {"limit_cells", limit_cells, METH_O,
      "limit_cells(bytes): the cells use vectors of at most so many bytes, for tests. Returns the limit "
      "before."},

@@ -1,7 +1,10 @@
 /* The loop of a recurrent layer over its steps.
  *
- * In:  a weight, and two functions: what it is multiplied with in a turn, and a cell for a tile of products.
+ * In:  a weight, the matrix that it is multiplied with, and a cell for a tile of products.
  * Out: all turns were done, one after the other.
+ *
+ * Packed sequences end at different steps: a step has the rows of those that go on. A turn is done in spans
+ * of rows, which take the same way (`spans_of`).
  *
  * The weight is packed once, in panels that hold the same elements of each gate. So a tile, some rows of the
  * batch and some elements of their states, goes from its product to its cell while it is in the first cache.
@@ -34,9 +37,67 @@ size_t bytes_of(const Layer *layer, int parts)
     return (size_t)layer->batch * (size_t)layer->width * (size_t)parts * layer->size;
 }
 
-size_t step_at(const Layer *layer, long long turn)
+static long long step_of(const Layer *layer, long long turn)
 {
-    return (size_t)(layer->reverse ? layer->steps - 1 - turn : turn);
+    return layer->reverse ? layer->steps - 1 - turn : turn;
+}
+
+int64_t rows_at(const Layer *layer, long long turn)
+{
+    if (turn < 0 || turn >= layer->steps) {
+        return 0;
+    }
+    return layer->rows == NULL ? layer->batch : layer->rows[step_of(layer, turn)];
+}
+
+size_t place_at(const Layer *layer, long long turn, int parts)
+{
+    const long long step = step_of(layer, turn);
+    const int64_t rows = layer->rows == NULL ? step * layer->batch : layer->offsets[step];
+    return (size_t)rows * (size_t)layer->width * (size_t)parts * layer->size;
+}
+
+/* --- spans of rows ------------------------------------------------------------------------------------- */
+
+#define MOST_SPANS 4
+
+static int64_t least(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* The spans of a turn from row 0 on. Returns their number. */
+static int spans_of(const Steps *steps, long long turn, Span *spans)
+{
+    const Layer *layer = steps->layer;
+    const long long beside = turn + (steps->backward ? 1 : -1); /* the turn that was done just now */
+    const int64_t earlier = rows_at(layer, turn - 1), now = rows_at(layer, turn);
+    const int64_t done = rows_at(layer, beside), all = steps->backward && done > now ? done : now;
+    int count = 0;
+    for (int64_t begin = 0; begin < all; begin = spans[count++].end) {
+        int64_t end = all;
+        end = begin < earlier ? least(end, earlier) : end;
+        end = begin < now ? least(end, now) : end;
+        end = begin < done ? least(end, done) : end;
+        spans[count] = (Span){
+            .begin = begin,
+            .end = end,
+            .left = begin < done ? steps->matrix + place_at(layer, beside, steps->inner_parts) : steps->first,
+            .is_first = begin >= earlier,
+            .is_over = begin >= now,
+        };
+    }
+    return count;
+}
+
+static void take(const Steps *steps, long long turn, const Span *span, const Tile *tile)
+{
+    const Layer *layer = steps->layer;
+    if (span->is_over) {
+        layer->cells->add(&(AddProducts){.width = layer->width, .to = steps->of_first}, tile);
+    } else {
+        steps->cell(steps, turn, span, tile);
+    }
 }
 
 /* --- by panels ---------------------------------------------------------------------------------------- */
@@ -62,14 +123,14 @@ static Panels panels_of(const Steps *steps)
                     .count = (vectors + units - 1) / units};
 }
 
-/* The rows [begin, end) of a panel. */
-static void run_panel(const Packed *packed, long long turn, int64_t panel, int64_t begin, int64_t end)
+/* The rows [begin, end) of a panel, all within the span. */
+static void run_tiles(const Packed *packed, long long turn, int64_t panel, const Span *span, int64_t begin,
+                      int64_t end)
 {
     const Steps *steps = packed->steps;
     const Layer *layer = steps->layer;
     const Panels *panels = packed->panels;
     const Cells *cells = layer->cells;
-    const char *left = steps->left(steps, turn);
     char sums[MOST_TILE_ROWS * MOST_TILE_VECTORS * LINE] __attribute__((aligned(LINE)));
     const int64_t row = panels->vectors * cells->lanes, most = cells->most_rows[panels->vectors - 1];
     const int64_t units = row / panels->parts, tiles = (end - begin + most - 1) / most;
@@ -81,18 +142,29 @@ static void run_panel(const Packed *packed, long long turn, int64_t panel, int64
                  .sums_part = units};
     for (int64_t i = 0; i < tiles; i++, tile.row += tile.rows) {
         tile.rows = (end - tile.row + tiles - i - 1) / (tiles - i);
-        if (left == NULL) {
+        if (span->left == NULL) {
             memset(sums, 0, sizeof(sums));
         } else {
             const size_t panel_bytes = (size_t)(panels->inner * row) * layer->size;
             cells->tiles[panels->vectors - 1][tile.rows - 1](
-                &(TileProduct){.left = left + (size_t)(tile.row * panels->inner) * layer->size,
+                &(TileProduct){.left = span->left + (size_t)(tile.row * panels->inner) * layer->size,
                                .panel = (char *)panels->memory + (size_t)panel * panel_bytes,
                                .sums = sums,
                                .inner = panels->inner,
                                .left_row = panels->inner});
         }
-        steps->cell(steps, turn, &tile);
+        take(steps, turn, span, &tile);
+    }
+}
+
+/* The rows [begin, end) of a panel, as far as the turn has them. */
+static void run_panel(const Packed *packed, long long turn, int64_t panel, int64_t begin, int64_t end)
+{
+    Span spans[MOST_SPANS];
+    const int count = spans_of(packed->steps, turn, spans);
+    for (int i = 0; i < count; i++) {
+        const int64_t first = spans[i].begin > begin ? spans[i].begin : begin;
+        run_tiles(packed, turn, panel, &spans[i], first, least(spans[i].end, end));
     }
 }
 
@@ -150,47 +222,62 @@ static int run_packed(const Steps *steps)
 typedef struct {
     const Steps *steps;
     long long turn;
-    const char *products;
+    const Span *span;
+    const char *products; /* from row 0 on */
 } Whole;
 
-static int32_t rows_of_turn(const void *data, int64_t begin, int64_t end)
+static int32_t rows_of_span(const void *data, int64_t begin, int64_t end)
 {
     const Whole *whole = data;
     const Layer *layer = whole->steps->layer;
     const int64_t width = layer->width, row = width * whole->steps->parts;
-    whole->steps->cell(whole->steps, whole->turn,
-                       &(Tile){.row = begin,
-                               .rows = end - begin,
-                               .units = width,
-                               .sums = whole->products + (size_t)(begin * row) * layer->size,
-                               .sums_row = row,
-                               .sums_part = width});
+    const int64_t first = whole->span->begin + begin;
+    take(whole->steps, whole->turn, whole->span,
+         &(Tile){.row = first,
+                 .rows = end - begin,
+                 .units = width,
+                 .sums = whole->products + (size_t)(first * row) * layer->size,
+                 .sums_row = row,
+                 .sums_part = width});
     return 0;
+}
+
+static void run_span(const Steps *steps, long long turn, const Span *span, char *products)
+{
+    const Layer *layer = steps->layer;
+    const int64_t rows = span->end - span->begin, columns = layer->width * steps->parts;
+    const int64_t inner = layer->width * steps->inner_parts;
+    char *output = products + (size_t)(span->begin * columns) * layer->size;
+    if (span->left == NULL) {
+        memset(output, 0, (size_t)(rows * columns) * layer->size);
+    } else {
+        matrix_product(&(MatrixProduct){.is_double = layer->is_double,
+                                        .transposed = steps->transposed,
+                                        .rows = rows,
+                                        .columns = columns,
+                                        .inner = inner,
+                                        .left = span->left + (size_t)(span->begin * inner) * layer->size,
+                                        .right = steps->weight,
+                                        .output = output});
+    }
+    parallel_run(rows_of_span, &(Whole){.steps = steps, .turn = turn, .span = span, .products = products},
+                 rows, parallel_parts(rows, PART_ELEMENTS / layer->width + 1));
 }
 
 static int run_whole(const Steps *steps)
 {
     const Layer *layer = steps->layer;
-    char *products = calloc(1, bytes_of(layer, steps->parts));
+    char *products = malloc(bytes_of(layer, steps->parts));
     if (products == NULL) {
         return -1;
     }
-    const int64_t parts = parallel_parts(layer->batch, PART_ELEMENTS / layer->width + 1);
     for (long long i = 0; i < layer->steps + steps->backward; i++) {
         const long long turn = steps->backward ? layer->steps - 1 - i : i;
-        const char *left = steps->left(steps, turn);
-        if (left != NULL) {
-            matrix_product(&(MatrixProduct){.is_double = layer->is_double,
-                                            .transposed = steps->transposed,
-                                            .rows = layer->batch,
-                                            .columns = layer->width * steps->parts,
-                                            .inner = layer->width * steps->inner_parts,
-                                            .left = left,
-                                            .right = steps->weight,
-                                            .output = products});
+        Span spans[MOST_SPANS];
+        const int count = spans_of(steps, turn, spans);
+        for (int k = 0; k < count; k++) {
+            run_span(steps, turn, &spans[k], products);
         }
-        parallel_run(rows_of_turn, &(Whole){.steps = steps, .turn = turn, .products = products}, layer->batch,
-                     parts);
     }
     free(products);
     return 0;
@@ -202,7 +289,7 @@ static int run_whole(const Steps *steps)
 static bool pays(const Steps *steps)
 {
     const Layer *layer = steps->layer;
-    const long long rows = layer->steps * layer->batch;
+    const int64_t rows = layer->all_rows;
     if (steps->transposed) {
         return layer->steps >= LEAST_STEPS && layer->batch <= MOST_ROWS
                && (layer->width <= NARROW || rows >= LEAST_ROWS_OF_ALL);

@@ -211,6 +211,32 @@ def test_the_rest_of_a_frame_waits_where_its_beginning_cost_much_more_than_expec
         run(hook, asked, f, least_ns=3_000_000)
 
 
+@pytest.mark.parametrize("is_rest_of_f", [True, False])
+def test_the_rest_of_a_frame_is_captured_again_with_its_beginning(hook, is_rest_of_f):
+    """Once: its entries did not fit, as that of the beginning, because the same has changed."""
+
+    def rest(x):
+        return x
+
+    def f(x):
+        work(0.002)
+        return rest(x) + rest(x) if asked.names else 0
+
+    asked = Asked()
+    if is_rest_of_f:
+        rest.__code__ = rest.__code__.replace(co_firstlineno=f.__code__.co_firstlineno)
+    hook.replace(
+        rest, lambda x: 10, encode(GuardSet((ConstantGuard.of(LocalSource("x"), 1),)), (), rest.__code__)
+    )
+    _capture.mark_resume(rest.__code__)
+    while not asked.names:
+        run(hook, asked, f, 2, least_ns=3_000_000)
+    asked_for = [*asked.names]
+    assert asked_for == (["f", "rest"] if is_rest_of_f else ["f"])
+    assert run(hook, asked, rest, 2, least_ns=3_000_000) == 2
+    assert asked.names == asked_for
+
+
 def test_what_earlier_captures_have_cost_is_no_reason_to_capture_the_rest(hook):
     def rest():
         pass

@@ -2,12 +2,14 @@
 
 In:  a call of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`; the packing of a padded batch, and its way back.
 Out: an operation of the graph; a graph break where the loop is unrolled and its length changes from call to
-     call, and for packed data.
+     call, and for packed data whose loop is not native.
 
-    gru(f32[8, s0, 64])     ->   an operation, with a native loop (`codegen.rewrite.recurrent_operators`)
-    gru(bf16[8, 30, 64])    ->   an operation, which is unrolled
-    gru(bf16[8, s0, 64])    ->   a break: each s0 would need the operations of s0 steps compiled for it alone
-    gru(packed data)        ->   a break: the shapes depend on the values of the lengths
+    gru(f32[8, s0, 64])       ->   an operation, with a native loop (`codegen.rewrite.recurrent_operators`)
+    gru(packed f32[s0, 64])   ->   the same
+    gru(bf16[8, 30, 64])      ->   an operation, which is unrolled
+    gru(bf16[8, s0, 64])      ->   a break: each s0 would need the operations of s0 steps compiled alone
+    gru(packed bf16[s0, 64])  ->   a break: the values of the lengths say which operations there are
+    pack_padded_sequence(...) ->   a break: the shapes depend on the values of the lengths
 
 An LSTM is an operation like the first one, or one operator of oneDNN, whatever the number of its steps.
 """
@@ -34,27 +36,36 @@ DATA, BATCH_FIRST = 0, 8
 NATIVE = (torch.float32, torch.float64)
 
 
-def _lstm(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    if len(args) > 1 and isinstance(realize(args[1]), TensorVariable):
-        raise _depends_on_lengths("lstm")
-    return tx.output.call_function(tx, torch.lstm, list(args), kwargs)
-
-
-def _maybe_unrolled(function: Any, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
-    if len(args) > 2 and isinstance(realize(args[2]), TensorVariable):
+def _network(function: Any, tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
+    if _is_packed(function, args) and not _has_native_loop(function, args, kwargs):
         raise _depends_on_lengths(function.__name__)
     policy = tx.output.symbols.policy
     changes = not policy.dynamic and _unrolls_open_length(args)  # under dynamic=True a symbol tells nothing
-    if policy.may_break and changes:
+    if function is not torch.lstm and policy.may_break and changes:
         raise GraphBreak("recurrent_length", name=function.__name__)
     return tx.output.call_function(tx, function, list(args), kwargs)
 
 
-def _depends_on_lengths(name: str) -> GraphBreak:
-    """For packed data, which have their batch sizes in the place of the states.
+def _is_packed(function: Any, args: tuple[Variable, ...]) -> bool:
+    """Whether the batch sizes of packed data stand in the place of the states, or of the weights."""
+    place = 1 if function is torch.lstm else 2
+    return len(args) > place and isinstance(realize(args[place]), TensorVariable)
 
-    It comes before torch reads a fake tensor of lengths: after an error of torch's the frame would be
-    translated again with all of its sizes fixed, and so once for each longest sequence.
+
+def _has_native_loop(function: Any, args: tuple[Variable, ...], kwargs: dict[str, Variable]) -> bool:
+    from codegen.rewrite.recurrent_operators import call_of, takes  # lazy: import time
+
+    proxies = (
+        tuple(arg.as_proxy_for(function) for arg in args),
+        {name: arg.as_proxy_for(function) for name, arg in kwargs.items()},
+    )
+    call = call_of(function, *torch.fx.node.map_arg(proxies, lambda node: node.meta["example_value"]))
+    return call is not None and takes(call)
+
+
+def _depends_on_lengths(name: str) -> GraphBreak:
+    """The break comes before torch reads a fake tensor of lengths: after an error of torch's the frame would
+    be translated again with all of its sizes fixed, and so once for each longest sequence.
     """
     return GraphBreak("data_dependent_shape", what=f"{name} of a packed sequence")
 
@@ -74,8 +85,7 @@ def _unrolls_open_length(args: tuple[Variable, ...]) -> bool:
     return isinstance(data.fake.shape[int(layout.is_exactly(True))], torch.SymInt)
 
 
-for _function in (torch.gru, torch.rnn_tanh, torch.rnn_relu):
-    rule(_function)(functools.partial(_maybe_unrolled, _function))
-rule(torch.lstm)(_lstm)
+for _function in (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu):
+    rule(_function)(functools.partial(_network, _function))
 for _name in ("_pack_padded_sequence", "_pad_packed_sequence"):
     rule(getattr(torch._VF, _name))(functools.partial(_packing, _name))

@@ -59,22 +59,23 @@ def by_steps(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse:
 
 
 def by_operators(
-    kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, grads: Any
+    kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, grads: Any, rows: Any = None
 ) -> list[torch.Tensor]:
     """The results, and the gradients of the gates, of the first state (and cell), and of the bias."""
     if kind == "lstm":
-        states, cell, kept = operators.lstm_layer(gates + bias, *first, weight, reverse, True)
-        of_gates, *of_first = operators.lstm_layer_backward(*grads, first[1], kept, weight, reverse)
-        return [states, cell, of_gates, *of_first, of_gates.sum([0, 1])]
+        states, cell, kept = operators.lstm_layer(gates + bias, *first, weight, reverse, True, rows)
+        of_gates, *of_first = operators.lstm_layer_backward(*grads, first[1], kept, weight, reverse, rows)
+        return [states, cell, of_gates, *of_first, of_gates.flatten(0, -2).sum(0)]
     if kind == "gru":
-        states, kept = operators.gru_layer(gates, *first, weight, bias, reverse, True)
+        states, kept = operators.gru_layer(gates, *first, weight, bias, reverse, True, rows)
         of_gates, of_products, of_first = operators.gru_layer_backward(
-            *grads, states, *first, kept, weight, reverse
+            *grads, states, *first, kept, weight, reverse, rows
         )
-        return [states, of_gates, of_first, of_products.sum([0, 1])]
-    states = operators.rnn_layer(gates + bias, *first, weight, kind == "relu", reverse)
-    of_gates, of_first = operators.rnn_layer_backward(*grads, states, weight, kind == "relu", reverse)
-    return [states, of_gates, of_first, of_gates.sum([0, 1])]
+        return [states, of_gates, of_first, of_products.flatten(0, -2).sum(0)]
+    relu = kind == "relu"
+    states = operators.rnn_layer(gates + bias, *first, weight, relu, reverse, rows)
+    of_gates, of_first = operators.rnn_layer_backward(*grads, states, *first, weight, relu, reverse, rows)
+    return [states, of_gates, of_first, of_gates.flatten(0, -2).sum(0)]
 
 
 def arguments(kind: str, sizes: tuple[int, ...], dtype: torch.dtype) -> tuple[Any, ...]:
@@ -104,15 +105,98 @@ def test_states_and_gradients(kind: str, sizes: tuple[int, ...], reverse: bool, 
         torch.testing.assert_close(one, other, **TOLERANCES[dtype])
 
 
+#: rows of each step, width: sequences that end together and alone, one that goes on alone, all of one length;
+#: products with packed weights and without
+PACKED = [
+    ((3, 3, 2, 2, 1), 5),
+    ((4, 1, 1, 1, 1, 1), 33),
+    ((2, 2, 2), 4),
+    ((1,), 3),
+    ((9, 8, 8, 5, 5, 5, 3), 16),
+    ((60, 31, 2), 7),
+]
+
+
+def padded_and_packed(rows: tuple[int, ...]) -> tuple[Any, Any]:
+    """Functions between [steps, batch, ...] and all rows: without what stands behind the ends, or zeros."""
+    mask = torch.arange(rows[0]) < torch.tensor(rows)[:, None]
+
+    def padded(packed: torch.Tensor) -> torch.Tensor:
+        made = packed.new_zeros(*mask.shape, packed.shape[-1])
+        return made.masked_scatter(mask[..., None].expand(made.shape), packed)
+
+    return padded, lambda padded: padded[mask]
+
+
+def by_sequences(kind: str, gates: Any, first: Any, weight: Any, bias: Any, reverse: bool, rows: Any) -> Any:
+    """The states, and of an LSTM the last cells, of each sequence alone."""
+    padded, packed = padded_and_packed(rows)
+    states, cells, whole = [], [], padded(gates)
+    for place in range(rows[0]):
+        length = sum(count > place for count in rows)
+        own = [before[place : place + 1] for before in first]
+        found = by_steps(kind, whole[:length, place : place + 1], own, weight, bias, reverse)
+        states.append(torch.nn.functional.pad(found[0], (0, 0, 0, 0, 0, len(rows) - length)))
+        cells += found[1:]
+    return [packed(torch.cat(states, 1)), *([torch.cat(cells)] if cells else [])]
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("rows, width", PACKED)
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_packed_sequences(
+    kind: str, rows: tuple[int, ...], width: int, reverse: bool, dtype: torch.dtype
+) -> None:
+    gates, first, weight, bias, grads = arguments(kind, (len(rows), rows[0], width), dtype)
+    packed = padded_and_packed(rows)[1]
+    gates, grads[0] = packed(gates), packed(grads[0])
+    found = by_operators(kind, gates, first, weight, bias, reverse, grads, torch.tensor(rows))
+    learning = [tensor.requires_grad_() for tensor in (gates, *first, bias)]
+    expected = by_sequences(kind, gates, first, weight, bias, reverse, rows)
+    expected += torch.autograd.grad(expected, learning, grads)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_places_of_packed_sequences(reverse: bool) -> None:
+    rows = torch.tensor([3, 2, 2])
+    checked, last, before = operators.packed_places(rows, 7, 3, reverse)
+    assert checked.equal(rows)
+    if reverse:
+        assert last.tolist() == [0, 1, 2]
+        assert before.tolist() == [3 + 3, 3 + 4, 2, 3 + 5, 3 + 6, 0, 1]
+    else:
+        assert last.tolist() == [5, 6, 2]
+        assert before.tolist() == [0, 1, 2, 3 + 0, 3 + 1, 3 + 3, 3 + 4]
+
+
+@pytest.mark.parametrize("rows", [[3, 2, 3], [2, 2], [3, 2, 0], [3, -1, 3], [3, 3], [4, 1], [3, 1, 1, 1]])
+def test_rows_that_fit_no_packed_sequences(rows: list[int]) -> None:
+    given = torch.tensor(rows)
+    with pytest.raises(ValueError, match="batch sizes"):
+        operators.packed_places(given, 5, 3, False)
+    gates, first, weight = torch.zeros(5, 2), torch.zeros(3, 2), torch.zeros(2, 2)
+    with pytest.raises(ValueError, match="batch sizes"):
+        operators.rnn_layer(gates, first, weight, False, False, given)
+
+
 #: rows are divided between threads, and panels of the weight in each turn
 @pytest.mark.parametrize("sizes", [(8, 10, 130), (12, 3, 520)])
 @pytest.mark.parametrize("kind", WIDTHS)
 def test_threads_change_nothing(kind: str, sizes: tuple[int, ...]) -> None:
     given = arguments(kind, sizes, torch.float32)
+    steps, batch, _ = sizes
+    rows = tuple(max(1, batch - step) for step in range(steps))
+    packed = padded_and_packed(rows)[1]
+    gates, grads = packed(given[0]), [packed(given[-1][0]), *given[-1][1:]]
     before, found = torch.get_num_threads(), []
     for threads in (1, 3):
         torch.set_num_threads(threads)
         found.append(by_operators(kind, *given[:-1], True, given[-1]))
+        found[-1] += by_operators(kind, gates, *given[1:-1], True, grads, torch.tensor(rows))
     torch.set_num_threads(before)
     torch.testing.assert_close(*found)
 
@@ -169,8 +253,8 @@ def test_layouts_do_not_matter() -> None:
 
 def test_sizes_are_checked() -> None:
     with pytest.raises(ValueError, match="without elements"):
-        _capture.rnn_forward((False, False, False, 0, 2, 2), (0, 0, 0, 0))
+        _capture.rnn_forward((False, False, False, 0, 2, 2, None), (0, 0, 0, 0))
     with pytest.raises(ValueError, match="too large"):
-        _capture.lstm_forward((False, False, False, 1, 2, 2**30), (0,) * 7)
+        _capture.lstm_forward((False, False, False, 1, 2, 2**30, None), (0,) * 7)
     with pytest.raises(ValueError, match="matrices"):
-        _capture.rnn_forward((False, False, False, 1, 2, 2), (0, 0))
+        _capture.rnn_forward((False, False, False, 1, 2, 2, None), (0, 0))
