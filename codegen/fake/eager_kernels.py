@@ -59,7 +59,8 @@ def is_usual(values: Iterable[Any], are_numbers: bool) -> bool:
             if not value or not math.isfinite(value):
                 return False
         elif isinstance(value, int):
-            if value not in USUAL_INTS or (are_numbers and (not value or value is True)):
+            # a range looks at an int of a subclass (an IntEnum) by comparing it with each of its own
+            if int.__int__(value) not in USUAL_INTS or (are_numbers and (not value or value is True)):
                 return False
         elif isinstance(value, complex):
             return False
