@@ -31,6 +31,7 @@ from codegen.fake.known_values import is_still_constant, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes.spec import Spec
 from codegen.fake.shapes.table import SHAPE_RULES
+from codegen.fake.supported import check_supported
 from codegen.kernel.errors import UnsupportedTensor
 from codegen.kernel.foreign import is_foreign
 
@@ -325,6 +326,7 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
             raise DataDependentOutputException(func)  # a value of the zeros, not of the program
         if isinstance(value, torch.Tensor):
             itself = next((fake for zeros, fake in twins if zeros is value), None)
+            check_supported(value)  # of another kind than its arguments: quantised, sparse
             meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
             if value.storage_offset():
                 whole = torch.empty(value.untyped_storage().nbytes(), dtype=torch.uint8, device=META)

@@ -63,6 +63,9 @@ rule(aten.mkldnn_rnn_layer.default)(run_on_zeros)
 # The library decides the order of the dims of their results.
 prims = torch.ops.prims
 rule(prims.fft_c2r.default, prims.fft_r2c.default, prims.fft_c2c.default)(run_on_zeros)
+rule(*(getattr(aten.quantize_per_tensor, name) for name in ("default", "tensor_qparams", "tensors")))(
+    run_on_zeros
+)  # their meta kernel gives floats
 rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take an `out` of any dtype
 
 

@@ -322,6 +322,20 @@ def test_unsupported_tensors(make: Any) -> None:
         to_fake(fake_mode(), make())
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+        lambda x: torch.quantize_per_tensor_dynamic(x, torch.quint8, False),
+    ],
+    ids=["static", "dynamic"],
+)
+def test_operators_whose_results_have_no_fake_twin(make: Any) -> None:
+    with fake_mode(), pytest.raises(UnsupportedTensor, match="quantised"):
+        make(torch.ones(3))
+
+
 def test_constants_can_be_read_back() -> None:
     with fake_mode():
         assert torch.tensor(2.5).item() == 2.5
