@@ -29,6 +29,8 @@ from capture.variables.operations.operators import BINARY
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from capture.output.python_code import PythonCode
     from capture.variables.core.protocols import Interpreter
     from guards.sources import Source
@@ -119,6 +121,8 @@ def call_pure(tx: Interpreter, function: Any, args: list[Variable], kwargs: dict
         raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))
     if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
         pure = False
+    if function is sys.intern:  # other strings are written to the process's table, where an attempt stays
+        pure = len(args) == 1 and is_interned(tx.code, args[0])
     if pure and all(map(is_foldable, [*args, *kwargs.values()])):
         return fold(function, args, kwargs)
     polyfill = POLYFILLS.get(function) or substitute_of(function)
@@ -146,6 +150,13 @@ def index_of(tx: Interpreter, tensor: TensorVariable) -> Variable:
 
 def is_symbolic_sequence(value: Variable) -> bool:
     return isinstance(value, SequenceVariable) and any(map(is_symbolic, value.items))
+
+
+def is_interned(code: CodeType, value: Variable) -> bool:
+    """Whether it is a text of the code that looks like a name: the compiler interns these."""
+    text = value.as_constant() if isinstance(value, ConstantVariable) else None
+    looks_so = type(text) is str and text.isascii() and text.replace("_", "a").isalnum()
+    return looks_so and any(text is constant for constant in code.co_consts)
 
 
 def describe_all(args: list[Variable]) -> str:
