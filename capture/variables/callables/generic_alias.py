@@ -1,7 +1,8 @@
-"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: subscripted classes, as the module `typing` uses them.
+"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: subscripted classes, as the module `typing` uses them; and
+`int | None`.
 
-In:  a class and the key of a subscript, or an existing alias.
-Out: a variable of the alias. A call of it calls the class.
+In:  a class and the key of a subscript, or an existing alias or union.
+Out: a variable of it. A call of an alias calls the class.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.makers import makes
+from capture.variables.core.wrap import guard_type, wrap, wraps
 from capture.variables.objects.user_object import ObjectVariable
-from guards.sources import ConstantSource
+from guards.sources import AttrSource, ConstantSource
 
 if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
-    from capture.variables.core.protocols import Interpreter
+    from capture.variables.core.protocols import Interpreter, Output
+    from guards.sources import Source
 
 KINDS: tuple[type, ...] = (types.GenericAlias, type(typing.List[int]))  # noqa: UP006
 
@@ -30,8 +33,8 @@ class GenericAliasVariable(Variable):
 
     mutable = True
 
-    def __init__(self, alias: Any) -> None:
-        super().__init__(None)
+    def __init__(self, alias: Any, source: Source | None = None) -> None:
+        super().__init__(source)
         self.alias = alias
 
     def python_type(self) -> type:
@@ -53,19 +56,45 @@ class GenericAliasVariable(Variable):
         return subscript(self, self.alias, key)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
-        if name in ("__origin__", "__args__", "__parameters__"):
+        if name in PARTS and hasattr(self.alias, name):
             value = getattr(self.alias, name)
-            return tx.wrap(value, ConstantSource(value))
+            return tx.wrap(value, AttrSource(self.source or ConstantSource(self.alias), name))
+        if self.is_union:
+            return super().get_attr(tx, name)
         return self.origin(tx).get_attr(tx, name)
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if self.is_union:
+            return super().call(tx, args, kwargs)
         result = self.origin(tx).call(tx, args, kwargs)
         if isinstance(result, ObjectVariable) and result.cls.__dictoffset__:
             result.set_attr(tx, "__orig_class__", self)
         return result
 
+    @property
+    def is_union(self) -> bool:
+        """It stands for no class."""
+        return isinstance(self.alias, types.UnionType)
+
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.alias)
+
+
+#: what an alias and a union consist of
+PARTS = ("__origin__", "__args__", "__parameters__")
+
+
+@wraps(types.GenericAlias, types.UnionType)
+def wrap_existing(output: Output, value: Any, source: Source | None) -> Variable:
+    """Guards on what it consists of, and none on its identity: each evaluation makes a new one."""
+    guard_type(output, value, source)
+    held = source or ConstantSource(value)
+    for name in PARTS[:2]:
+        if hasattr(value, name):
+            part = wrap(output, getattr(value, name), AttrSource(held, name))
+            for item in part.items if isinstance(part, TupleVariable) else ():
+                realize(item)
+    return GenericAliasVariable(value, held)
 
 
 #: Modules whose classes have their own code for subscripts.

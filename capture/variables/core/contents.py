@@ -332,6 +332,9 @@ TENSOR_STORES = {
 }
 
 WRAPPERS = {
+    "capture.variables.callables.generic_alias": """
+        <GenericAlias> <UnionType>
+    """,
     "capture.variables.callables.native_method": """
         <method_descriptor> <wrapper_descriptor>
     """,

@@ -692,6 +692,26 @@ def test_unions_of_classes_are_found_again() -> None:
     assert torch.equal(counted(made(UNION), X, 2.5)[0], X)
 
 
+FORMS = """
+import types, typing
+class Own: pass
+Number, Names, Both = int | None, list[str], dict[str, Own] | float
+def f(x, n):
+    if isinstance(n, Number) and typing.get_origin(Names) is list:
+        x = x * len(typing.get_args(Both))
+    return x + len(typing.get_args(Names))
+"""
+
+
+def test_unions_and_aliases_at_a_place_are_found_again() -> None:
+    for _ in range(2):
+        found = counted(made(FORMS), X, 3)
+        assert torch.equal(found[0], X * 2 + 1)
+    assert found[1:] == (1, 0)
+    changed = made(FORMS.replace("int | None", "float | None").replace("list[str]", "list[str, int]"))
+    assert torch.equal(counted(changed, X, 3)[0], X + 2)
+
+
 SLOTS = """
 class Version:
     __slots__ = ("release", "other")

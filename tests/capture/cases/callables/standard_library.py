@@ -336,6 +336,20 @@ def device(x):
     )
 
 
+NUMBER, NAMES, MAYBE_BOTH = int | None, list[str], dict[str, list[int]] | float
+
+
+@case(ops=2)
+def unions_and_aliases_of_the_program(x):
+    if isinstance(x.dim(), NUMBER) and not isinstance(x, MAYBE_BOTH.__args__[1]):
+        x = x + len(typing.get_args(MAYBE_BOTH))
+    return (
+        x * 2, typing.get_origin(NUMBER), typing.get_args(NUMBER), typing.get_origin(NAMES), NAMES,
+        typing.get_args(MAYBE_BOTH) is typing.get_args(MAYBE_BOTH), MAYBE_BOTH, hasattr(NUMBER, "__origin__"),
+        NAMES("a"), NAMES.__parameters__, NUMBER.__parameters__, NUMBER is NUMBER,
+    )  # fmt: skip
+
+
 @case(ops=1)
 def forms_of_typing(x):
     def annotated(a: typing.Optional[int], b: typing.Callable[[typing.Any], int]) -> typing.Union[int, str]:
