@@ -165,7 +165,9 @@ class Operations:
     def _repeat(self, heard: list[Heard]) -> None:
         """The warnings come at each run, behind the graph; where that is not possible, they come now."""
         tx, deferred = self.output.translator, self.output.side_effects.deferred
-        can_wait = deferred.allowed and torch._C._functorch.peek_interpreter_stack() is None
+        is_in_a_body = self.output.unbacked.bodies > 0  # it may run more than once, or not at all
+        can_wait = deferred.allowed and not is_in_a_body
+        can_wait = can_wait and torch._C._functorch.peek_interpreter_stack() is None
         for warning in heard:
             given = warning.again() if can_wait else None
             category = class_constant(self.output, warning.category)

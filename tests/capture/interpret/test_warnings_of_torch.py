@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 import capture
 
@@ -97,6 +98,15 @@ def test_they_come_at_each_call_if_the_filter_says_so(function: Callable[..., An
     expected = given(function, "always")
     assert len(expected) % 3 == 0
     assert given(capture.compile(function), "always") == expected
+
+
+def checkpointed(x: torch.Tensor, target: torch.Tensor) -> Any:
+    return checkpoint(lambda x: F.mse_loss(x, target), x, use_reentrant=False)
+
+
+def test_a_warning_in_a_body_breaks_no_graph() -> None:
+    given(capture.compile(checkpointed), "always")
+    assert not capture.counters["graph_breaks"]
 
 
 def stored(function: Callable[..., Any], action: str) -> tuple[Any, int, int]:
