@@ -80,11 +80,14 @@ def find(frame: Any, settings: CaptureSettings, seen: Seen) -> Found | None:
         return None
     started = time.perf_counter()
     restore_layout(settings)
+    unfit: list[str] = []
     for place, data in enumerate(shelf.content["entries"]):
-        found = _found(data, frame, settings, shelf)
+        found = _found(data, frame, settings, shelf, unfit)
         if found is not None:
             _tell(frame, data, time.perf_counter() - started)
             return found._replace(place=place)
+    if unfit and set(unfit) == {"left"}:
+        _capture.left_earlier(frame.code)
     observe.tell("store", kind="frame", found=False)
     _learn(seen, shelf)
     return None
@@ -126,7 +129,9 @@ def _learn(seen: Seen, shelf: Shelf) -> None:
         shelf.report(damage)
 
 
-def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf) -> Found | None:
+def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf, unfit: list[str]) -> Found | None:
+    """`unfit` gets the kind of an entry that is for other frames of the same program."""
+
     def holds(program: Any) -> bool:
         with function_modes.resumed():
             return bool(program.check(frame.locals, frame.globals, frame.builtins, frame.function)[0] == -1)
@@ -138,7 +143,10 @@ def _found(data: Any, frame: Any, settings: CaptureSettings, shelf: Shelf) -> Fo
             return Found(UNHOOKED if data["unhooked"] else None)
         entry = from_data(data, around, holds)
         _capture.inlined_earlier(frame.code, data.get("units", 0))
-    except (Misfit, Unresolved, GraphGone):
+    except (Misfit, Unresolved):
+        unfit.append(data["kind"])
+        return None
+    except GraphGone:
         return None
     except (Changed, NotPlain) as reason:
         log.get("cache")("a stored entry of %s does not fit: %s", frame.code.co_qualname, reason)

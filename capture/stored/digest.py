@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from capture.bytecode.by_code import cached
-from capture.stored.places import class_name, is_covered
+from capture.stored.places import class_name, file_as_data, is_covered
 from guards.plain_values import NotPlain
 from guards.values import is_constant
 
@@ -51,7 +51,7 @@ def code_digest(code: CodeType) -> str:
 def lines_digest(code: CodeType) -> str:
     """The file and the lines of the code and of the functions inside."""
     inner = [lines_digest(const) for const in code.co_consts if isinstance(const, CodeType)]
-    return digest(code.co_filename, code.co_firstlineno, code.co_linetable, *inner)
+    return digest(file_as_data(code.co_filename), code.co_firstlineno, code.co_linetable, *inner)
 
 
 def _constant(value: Any) -> Any:

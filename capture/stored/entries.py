@@ -30,7 +30,7 @@ from capture.report import log
 from capture.stored.codes import CodeReader, CodeWriter, written_value
 from capture.stored.node_places import places_data, places_of
 from capture.stored.objects import Changed, FoundObjects, LateObjects, ObjectTable, Ways
-from capture.stored.places import is_covered
+from capture.stored.places import are_there, files_in, is_covered
 from capture.variables.core.granted import Granted
 from capture_records import dataclass
 from guards.guard import Guard
@@ -116,7 +116,8 @@ def _data(entry: Any, parts: Parts, table: ObjectTable) -> dict[str, Plain]:
     elif runs:
         data["inputs"] = entry.inputs
         data["result"] = [[word, written_value(operand, table)] for word, operand in entry.result]
-    return {**data, "objects": table.rows, "sources": table.writer.sources}
+    named = files_in(json.dumps([data.get("code"), data.get("result")]))
+    return {**data, "files": named, "objects": table.rows, "sources": table.writer.sources}
 
 
 def _guards(parts: Parts, table: ObjectTable) -> dict[str, Plain]:
@@ -230,6 +231,8 @@ def _entry(
 ) -> Any:
     if not all(GlobalState(*state).fits(read_global_state()) for state in data["states"]):
         raise Misfit  # most misfits are here, before anything is looked for
+    if not are_there(data["files"]):
+        raise Changed("a file that it names")
     objects.find_all()
     program, guards = _program_of(data, objects, around.frame.code)
     if not holds(program):

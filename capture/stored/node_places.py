@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capture.graph.program_places import Place
+from capture.stored.places import file_as_data, file_from_data
 from guards.plain_values import Plain
 
 
 def places_data(places: Sequence[Sequence[Place]]) -> dict[str, Plain]:
     known: dict[Place, int] = {}
     of_nodes = [[known.setdefault(place, len(known)) for place in chain] for chain in places]
-    return {"known": list(map(list, known)), "of_nodes": of_nodes}
+    return {"known": [[file_as_data(file), *rest] for file, *rest in known], "of_nodes": of_nodes}
 
 
 def places_of(data: dict[str, Plain]) -> list[tuple[Place, ...]]:
@@ -25,5 +26,5 @@ def places_of(data: dict[str, Plain]) -> list[tuple[Place, ...]]:
     return [tuple(known[number] for number in chain) for chain in data["of_nodes"]]
 
 
-def _place(file: str, name: str, qualname: str, first: int, line: int, positions: Plain) -> Place:
-    return Place(file, name, qualname, first, line, tuple(positions))
+def _place(file: Plain, name: str, qualname: str, first: int, line: int, positions: Plain) -> Place:
+    return Place(file_from_data(file), name, qualname, first, line, tuple(positions))

@@ -37,6 +37,7 @@ from capture.stored.places import (
     namespace_of,
     own_method,
     place_of,
+    wrapped_at,
 )
 from guards.lookup import isinstance_raw, type_mro
 from guards.namespace import FrameNamespace
@@ -225,6 +226,23 @@ def _kept_method(value: Any) -> list[Plain] | None:
     return [module, name, of, facts]
 
 
+def _wrapper_of(value: Any) -> list[Plain] | None:
+    """The place of what wraps the function and has taken its name, and its own among what that wraps."""
+    if type(value) is not types.FunctionType:
+        return None
+    place = [value.__module__, value.__qualname__]
+    if not all(type(name) is str for name in place):
+        return None
+    wrapped = wrapped_at(*place)
+    return next(([*place, depth] for depth, function in enumerate(wrapped) if function is value), None)
+
+
+def _find_wrapped(objects: FoundObjects, module: str, path: str, depth: int, *facts: Plain) -> Any:
+    wrapped = wrapped_at(module, path)
+    value = wrapped[depth] if depth < len(wrapped) else None
+    return objects.checked("function", value, list(facts), (module, path))
+
+
 def _find_property(objects: FoundObjects, getter: int) -> Any:
     return _lazy_property_and_property(objects[getter])
 
@@ -325,6 +343,7 @@ _FINDERS: dict[str, Callable[..., Any]] = {
     "global": _find_global,
     "globals": _find_globals,
     "own method": _find_own_method,
+    "wrapped": _find_wrapped,
     "operator": _find_operator,
     "member": _find_member,
     "property": _find_property,
@@ -460,6 +479,9 @@ class ObjectTable:
         way = self._ways.get(id(value))
         if way is not None:
             return [kind, self.writer.source(way[1]), None, *FACTS[kind](value)]
+        wrapper = _wrapper_of(value)
+        if wrapper is not None:
+            return ["wrapped", *wrapper, *FACTS[kind](value)]
         owner = self.method_where(lambda function: function is value)
         if owner is None:
             raise NotPlain(f"a {kind} without a place")

@@ -12,6 +12,8 @@ modules and classes.
 from __future__ import annotations
 
 import functools
+import json
+import re
 import sys
 import types
 from typing import Any
@@ -80,6 +82,94 @@ def own_method(cls: Any, name: str) -> types.FunctionType | None:
     held = _part(cls, name)
     function = _FUNCTION_OF[type(held)](held) if type(held) in _FUNCTION_OF else held
     return function if type(function) is types.FunctionType else None
+
+
+def wrapped_at(module: str, path: str) -> list[types.FunctionType]:
+    """The plain functions that the one at this place wraps, as `functools.wraps` and `lru_cache` tell."""
+    found: list[types.FunctionType] = []
+    place: Any = find(module, path)
+    while type(place) in _DICT_OF and len(found) < _MOST_WRAPPED:
+        place = _DICT_OF[type(place)].__get__(place).get("__wrapped__")
+        if type(place) is types.FunctionType:
+            found.append(place)
+    return found
+
+
+_MOST_WRAPPED = 16
+_DICT_OF: dict[type, Any] = {
+    cls: vars(cls)["__dict__"] for cls in (types.FunctionType, functools._lru_cache_wrapper)
+}
+
+
+def file_as_data(path: str) -> str | list[str]:
+    """A file as the next process finds it, perhaps elsewhere: by the module that it was read for.
+
+    A library may write modules of its own into files with names that are other ones in each process.
+    """
+    is_usual = path == _file_of("__main__") or frame_filter.origin_of(path).startswith(_FIXED)
+    name = None if is_usual or not path.endswith(SUFFIX) else _files.module_of(path)
+    return path if name is None or _file_of(name) != path else ["module", name]
+
+
+SUFFIX = ".py"
+#: beginnings of the origins of files that lie where Python and torch do
+_FIXED = ("torch ", "standard library")
+
+
+def file_from_data(data: str | list[str]) -> str:
+    """Its path in this process."""
+    return data if isinstance(data, str) else _file_of(data[1]) or f"<module {data[1]}>"
+
+
+def files_in(text: str) -> list[list[str]]:
+    """The modules whose files a JSON text names, with these files: where they have moved, it is wrong."""
+    paths = {json.loads(found) for found in _PATHS.findall(text)}
+    named = [(file_as_data(path), path) for path in sorted(paths)]
+    return [[data[1], path] for data, path in named if not isinstance(data, str)]
+
+
+_PATHS = re.compile(rf'"(?:[^"\\]|\\.)*{re.escape(SUFFIX)}"')
+
+
+def are_there(files: list[list[str]]) -> bool:
+    """Whether these modules have these files."""
+    return all(_file_of(module) == path for module, path in files)
+
+
+def _file_of(module: str) -> str | None:
+    path = (namespace_of(sys.modules.get(module)) or {}).get("__file__")
+    return path if type(path) is str else None
+
+
+class _Files:
+    """The modules of files. To look at all of them takes 1 ms."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, str] = {}
+        self.of_no_module: set[str] = set()
+        self.count = 0  # of all modules, when they were looked at
+
+    def module_of(self, path: str) -> str | None:
+        is_new = path not in self.of_no_module or self.count != len(sys.modules)
+        if path not in self.modules and is_new:
+            self._look()
+            if path not in self.modules:
+                self.of_no_module.add(path)
+        return self.modules.get(path)
+
+    def _look(self) -> None:
+        if self.count != len(sys.modules):
+            self.of_no_module.clear()
+        self.count = len(sys.modules)
+        self.modules = {}
+        for name, module in sys.modules.copy().items():
+            is_module = issubclass(type(module), types.ModuleType)
+            path = (_MODULE_DICT.__get__(module) or {}).get("__file__") if is_module else None
+            if type(name) is str and type(path) is str and name != "__main__":
+                self.modules[path] = min(name, self.modules.get(path, name))
+
+
+_files = _Files()
 
 
 def place_of(value: Any) -> Place | None:

@@ -2,8 +2,8 @@
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
- * spent_earlier, count_anew, leave_code, skip_code, unskip_code, is_skipped, mark_reader, hold_signals_in,
- * mark_resume, leaves_loops, is_resume, all_codes.
+ * spent_earlier, count_anew, leave_code, left_earlier, skip_code, unskip_code, is_skipped, mark_reader,
+ * hold_signals_in, mark_resume, leaves_loops, is_resume, all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
@@ -414,6 +414,17 @@ static PyObject *leave_code(PyObject *module, PyObject *object)
     Py_RETURN_NONE;
 }
 
+static PyObject *left_earlier(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "left_earlier");
+    CodeState *state = code == NULL ? NULL : ensure_code_state(code);
+    if (state == NULL) {
+        return NULL;
+    }
+    state->looks.were_left = 1;
+    Py_RETURN_NONE;
+}
+
 static PyObject *clear_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "clear_entries");
@@ -560,6 +571,8 @@ static PyMethodDef functions[] = {
      "count_anew(code): what Python has spent in it so far counts for nothing."},
     {"leave_code", leave_code, METH_O,
      "leave_code(code): no Patience captures frames of this code again; its callees may get hot."},
+    {"left_earlier", left_earlier, METH_O,
+     "left_earlier(code): in earlier processes its frames had nothing to capture, and others than these."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O,
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},

@@ -79,6 +79,7 @@ typedef struct {
     enum CodeKind kind;      /* of the code while it is looked up; KIND_UNKNOWN: no look was in vain */
     enum CodeKind otherwise; /* its kind between two looks */
     long long cost_ns;
+    int were_left; /* frames of earlier processes had nothing to capture, by what has no guard */
     int count;
     uint64_t states[MOST_LOOK_STATES]; /* `count` states of the thread in which nothing was found */
 } LookUps;

@@ -16,6 +16,7 @@
 
 #include "frame/autograd_nodes.h"
 #include "frame/continuation.h"
+#include "frame/look_ups.h"
 #include "frame/patience.h"
 #include "frame/price.h"
 #include "frame/turns.h"
@@ -185,12 +186,15 @@ PyObject *cold_frame_run(PyThreadState *tstate, InterpreterFrame *frame, ThreadH
     const unsigned long long backwards = hook->backwards, nodes = autograd_nodes() - hook->away_nodes;
     hook->units += (unsigned long long)Py_SIZE(code);
     hook->cold_frames++;
+    const int awaited = look_comes_next(state);
+    hook->looks_to_come += awaited;
     const int grad_mode = patience_grad_mode();
     const long long started = worked_ns();
     PyObject *value = twin != NULL ? run_by_turns(tstate, frame, hook, twin)
                                    : run_in_python(tstate, frame, hook, state->cold.kind);
     const long long elapsed = worked_ns() - started;
     hook->cold_frames--;
+    hook->looks_to_come -= awaited;
     hook->blocking = outside;
     turns_show(hook, around);
     turns_note_below(hook, elapsed - (hook->away_ns - away));

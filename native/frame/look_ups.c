@@ -50,6 +50,12 @@ void look_up_again(CodeState *state)
     }
 }
 
+int look_comes_next(const CodeState *state)
+{
+    const LookUps *looks = &state->looks;
+    return looks->kind != KIND_UNKNOWN && state->cold.ns >= state->cold.next_look_ns;
+}
+
 void look_up_missed(CodeState *state, long long ns)
 {
     LookUps *looks = &state->looks;

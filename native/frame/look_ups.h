@@ -11,4 +11,7 @@ void look_up_again(CodeState *state);
 /* A look has found nothing and has cost `ns`: the frame waits as others do. */
 void look_up_missed(CodeState *state, long long ns);
 
+/* Whether the next frame of the code will be looked up, too, whatever the present one takes. */
+int look_comes_next(const CodeState *state);
+
 #endif

@@ -12,6 +12,7 @@
  *     the capture would import more than the compiler      ->  Python runs it until that pays, too
  *     it has worked more in the other grad mode           ->  Python runs the frame, which has to pay alone
  *     an earlier process has made its entry               ->  the callback is asked at the first frame
+ *     the same, and it fits no frame so far               ->  nothing is foretold below this frame
  *     earlier processes have spent three times that       ->  the callback is asked after a few runs
  *
  * Time is what the thread has worked: where others load the machine, or the program waits for its data, no
@@ -88,7 +89,11 @@ static int find_kind(Patience *patience, ThreadHook *hook, CodeState *state)
     PyObject *answer = PyObject_CallOneArg(patience->kind, (PyObject *)state->code);
     end_callback(hook);
     hook->readers += (state->marks & CODE_READS) != 0; /* its first frame */
-    return patience_set_kind(state, answer);
+    const int failed = patience_set_kind(state, answer);
+    if (failed == 0 && is_looked_up(state->cold.kind)) {
+        price_others_are_stored();
+    }
+    return failed;
 }
 
 long long patience_estimate(PyObject *callback, const CodeState *state)
@@ -157,10 +162,10 @@ static int was_hot(const Patience *patience, const CodeState *state)
     return state->earlier_ns >= Py_MAX(POSTPONED * cost, state->cold.postponed_ns);
 }
 
-/* Frames of the code had nothing to capture. */
+/* Frames of the code had nothing to capture, here or in an earlier process. */
 static int was_left(const CodeState *state)
 {
-    return state->count > 0 && !code_state_is_warm(state);
+    return state->count > 0 ? !code_state_is_warm(state) : state->looks.were_left;
 }
 
 /* A run that is shorter has a few small operations at most: nanoseconds. */
@@ -266,11 +271,13 @@ static int was_captured_again_in_vain(const CodeState *state)
     return state->added > 1 && code_state_is_warm(state) && state->entries[0]->hits == 0;
 }
 
-static int is_time_for_a_forecast(const Patience *patience, const CodeState *state)
+/* Below a frame whose code has stored entries, and none for this first one, nothing tells what comes: the
+ * next frame probably runs such an entry, and no callee. (The first step of an optimizer makes its state.) */
+static int is_time_for_a_forecast(const Patience *patience, const ThreadHook *hook, const CodeState *state)
 {
     const Py_ssize_t runs = state->cold.runs;
     const int is_due = (runs & (runs - 1)) == 0 || state->cold.forecast_is_due;
-    return runs >= first_forecast(state) && is_due && is_longer_than_before(state)
+    return runs >= first_forecast(state) && is_due && hook->looks_to_come == 0 && is_longer_than_before(state)
            && is_worth_a_forecast(patience, state) && !was_captured_again_in_vain(state);
 }
 
@@ -350,9 +357,9 @@ static int is_of_the_usual_mode(const Patience *patience, const CodeState *state
 }
 
 /* Most frames of a cold program end here. */
-static int may_look_hot(const Patience *patience, CodeState *state)
+static int may_look_hot(const Patience *patience, const ThreadHook *hook, CodeState *state)
 {
-    const int it_is_time = is_time_for_a_forecast(patience, state);
+    const int it_is_time = is_time_for_a_forecast(patience, hook, state);
     if (!it_is_time && !is_hot(patience, state)) {
         return 0;
     }
@@ -367,7 +374,7 @@ static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
     if (is_hot(patience, state)) {
         return stays_hot(patience, hook, state);
     }
-    if (!is_time_for_a_forecast(patience, state)) {
+    if (!is_time_for_a_forecast(patience, hook, state)) {
         return 0;
     }
     state->cold.forecast_is_due = 0;
@@ -377,11 +384,11 @@ static int looks_hot(const Patience *patience, ThreadHook *hook, CodeState *stat
 /* What is not hot: is its capture far off? Then what repeats inside does not wait for it: callees, and turns
  * of its loops. (Frames that no entry of their code fits are variants: they were captured with their callees,
  * and may be again.) */
-static void look_how_far(const Patience *patience, CodeState *state)
+static void look_how_far(const Patience *patience, const ThreadHook *hook, CodeState *state)
 {
     ColdRuns *cold = &state->cold;
     const int may_be_far = cold->kind != KIND_BRIEF && state->count == 0 && cold->runs >= RUNS_UNTIL_FAR;
-    if (!may_be_far || !is_time_for_a_forecast(patience, state)) {
+    if (!may_be_far || !is_time_for_a_forecast(patience, hook, state)) {
         return;
     }
     const int is_far = PARTS_UNTIL_FAR * cold->ns < price_of(&patience->rates, state);
@@ -431,12 +438,13 @@ int patience_is_over(PyObject *callback, PyThreadState *tstate, ThreadHook *hook
     if (is_looked_up(cold->kind)) {
         return hook->blocking == BLOCKS_NOTHING && (cold->kind == KIND_STORED || has_run(patience, state));
     }
-    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind) || !may_look_hot(patience, state)) {
+    if (hook->blocking != BLOCKS_NOTHING || !may_get_hot(cold->kind)
+        || !may_look_hot(patience, hook, state)) {
         return 0;
     }
     const int hot = caller_is_better(tstate, state) ? 0 : looks_hot(patience, hook, state);
     if (hot == 0) {
-        look_how_far(patience, state);
+        look_how_far(patience, hook, state);
     }
     const int more = hot == 1 ? costs_more(patience, hook, state) : 0;
     return more < 0 ? -1 : more ? looks_hot(patience, hook, state) : hot;

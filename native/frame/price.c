@@ -6,6 +6,7 @@
  *
  *     what each capture costs, and so much for each code unit, times what experience says
  *     the compiler is not imported yet              ->  and its import, less what other frames have taken
+ *     the same, and captures come from the store    ->  and its import
  *     captures of the code were in vain             ->  at least what these have cost
  *     many captures of the process were in vain     ->  several times that, where nobody knows what is to
  * come */
@@ -22,8 +23,9 @@
  * program, and a store that has the graphs already make a difference. */
 static struct {
     long long expected_ns, paid_ns;
-    long long python_ns; /* what counts for all cold frames that have ended */
-    long long wasted_ns; /* captures that have given nothing */
+    long long python_ns;   /* what counts for all cold frames that have ended */
+    long long wasted_ns;   /* captures that have given nothing */
+    int others_are_stored; /* earlier processes have captured what pays */
 } experience;
 
 /* A process begins with the experience that so much has cost what was expected. */
@@ -74,10 +76,11 @@ long long price_without_experience(const Rates *rates, const CodeState *state)
 }
 
 /* What the first capture of a process imports serves all captures: the time of other frames pays for it, too.
- */
+ * Where these come from the store, no other capture may follow. */
 static long long import_price(const Rates *rates, const CodeState *state)
 {
-    const long long others = Py_MAX(experience.python_ns - state->cold.ns, 0);
+    const long long others =
+        experience.others_are_stored ? 0 : Py_MAX(experience.python_ns - state->cold.ns, 0);
     return Py_MAX(whole_import(rates) - others, 0);
 }
 
@@ -160,6 +163,12 @@ void price_was_paid(long long expected, long long paid)
 void price_forget(void)
 {
     experience.expected_ns = experience.paid_ns = experience.wasted_ns = 0;
+    experience.others_are_stored = 0;
+}
+
+void price_others_are_stored(void)
+{
+    experience.others_are_stored = 1;
 }
 
 void price_was_wasted(long long ns)

@@ -52,6 +52,9 @@ void price_was_wasted(long long ns);
 /* The next captures are expected to cost what they do in a process without experience. */
 void price_forget(void);
 
+/* Earlier processes have captured code of this program. */
+void price_others_are_stored(void);
+
 /* Python has worked for so long in frames that wait. */
 void price_python_worked(long long ns);
 

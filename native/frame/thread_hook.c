@@ -160,7 +160,7 @@ static ThreadHook *ensure_thread_hook(void)
     hook->blocking = BLOCKS_NOTHING;
     hook->turns = NULL;
     hook->units = hook->backwards = hook->readers = hook->away_nodes = hook->entries = 0;
-    hook->cold_frames = hook->backwards_now = 0;
+    hook->cold_frames = hook->looks_to_come = hook->backwards_now = 0;
     hook->steps = hook->compared_at = 0;
     hook->backward_ns = hook->compared_ns = 0;
     hook->compared = NULL;

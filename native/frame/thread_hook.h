@@ -35,9 +35,10 @@ typedef struct {
     unsigned long thread; /* its identity */
     Handover *handover;   /* NULL, or waiting for the frame of its function */
     enum Blocking blocking;
-    unsigned long long units;       /* code units of all frames, and of what entries have inlined */
-    int cold_frames;                /* in progress */
-    long long away_ns;              /* time in captures and entries below them */
+    unsigned long long units; /* code units of all frames, and of what entries have inlined */
+    int cold_frames;          /* in progress */
+    int looks_to_come;        /* cold frames in progress behind which the next look is due (look_ups.c) */
+    long long away_ns;        /* time in captures and entries below them */
     unsigned long long away_nodes;  /* of autograd's graph, made there */
     long long capture_ns;           /* time in the callback of a Patience */
     long long resumes_until_ns;     /* of `capture_ns`: from there on resume functions wait as others do */

@@ -125,23 +125,31 @@ _capture.skip_code(work.__code__)
 """
 
 
-def test_the_time_of_other_frames_pays_for_the_import_of_the_compiler():
-    program = """
+@pytest.mark.parametrize("stored, expected", [(False, "f"), (True, "")])
+def test_the_time_of_other_frames_pays_for_the_import_of_the_compiler(stored, expected):
+    """Where these come from the store, the import serves one capture alone."""
+    program = (
+        f"stored = {stored}"
+        + """
 def other():
     work(0.06)
 def f():
     work(0.002)
+def g():
+    pass
 callback = lambda frame: asked.append(frame.code.co_name)
-kind = lambda code: 6 if code.co_name == "other" else 1  # it is never captured
+kinds = {"other": 6, "f": 1, "g": 8 if stored else 1}  # ONCE: it is never captured; STORED
+kind = lambda code: kinds[code.co_name]
 _capture.set_callback(_capture.Patience(callback, kind, first_ns=50_000_000), object())
-f(), f(), f()
-assert asked == []
+g(), f(), f(), f()
+assert "f" not in asked
 other(), f()
 _capture.set_callback(None, None)
-print(*asked)
+print(*[name for name in asked if name != "g"])
 """
+    )
     found = subprocess.run([sys.executable, "-c", WORK + program], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "f"
+    assert found.stdout.strip() == expected
 
 
 def test_what_is_asked_about_at_once_says_nothing_of_the_cost_of_captures():
@@ -1420,6 +1428,38 @@ def test_the_second_frame_is_looked_up_too(hook):
             f()
 
     assert len(looks_in_vain(hook, trains, f, cost=0.05)) == 2
+
+
+def test_nothing_is_foretold_below_a_first_frame_that_no_stored_entry_fits(hook):
+    """The first step of an optimizer makes its state; the next ones run an entry, and none of its callees."""
+
+    def callee():
+        work(0.001)
+
+    def updates():
+        for _ in range(20):
+            callee()
+
+    def step():
+        updates()
+
+    def trains():
+        for _ in range(3):
+            step()
+
+    looks, asked = [], []
+
+    def look(frame):
+        (looks if frame.code is step.__code__ else asked).append(len(looks))
+
+    def kind(code):
+        if code is step.__code__:
+            return STRAIGHT if looks else STORED
+        return STRAIGHT if code is callee.__code__ else LOOP
+
+    foresee = lambda: will_save(10_000.0)  # noqa: E731
+    hook.call_with(_capture.Patience(look, kind, least_ns=10**9, foresee=foresee), trains)
+    assert min(asked) == 2  # the number of looks by then
 
 
 def test_in_a_known_state_looks_cost_a_part_of_the_time(hook):

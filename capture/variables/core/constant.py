@@ -131,6 +131,8 @@ class ConstantVariable(Variable):
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
         if name == "__class__":
             return wrap_class(tx.output, self.python_type())
+        if isinstance(self.value, types.CodeType) and name in _OF_THE_FILE:
+            granted().only_here("the file of a function")
         try:
             value = getattr(self.value, name)
         except AttributeError as error:
@@ -331,6 +333,10 @@ def negative_of_negative(value: Any) -> Any:
     """A new object with the same bits."""
     negative = -value
     return -negative
+
+
+#: what a code object tells of its file; the digest of what it does has none of it
+_OF_THE_FILE = ("co_filename", "co_firstlineno", "co_linetable", "co_lnotab", "co_lines", "co_positions")
 
 
 # --- existing values --------------------------------------------------------------------------------------

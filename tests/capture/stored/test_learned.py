@@ -108,6 +108,24 @@ def test_a_frame_that_was_left_to_python_is_left_at_its_first_run(monkeypatch: p
     assert runs(1) == (1, 0)
 
 
+def test_what_had_nothing_to_capture_is_not_tried_for_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of a list that was made of a set is another one in each process."""
+
+    def runs(text: str, count: int) -> int:
+        names: dict[str, Any] = {"texts": text.split()}
+        exec("def f(row): return {name: row[name] for name in row if name in texts}", names)
+        before = counters["frames"]["skipped"]
+        with capture.enable():
+            for _ in range(count):
+                assert names["f"]({"a": X, "d": X}) == {"a": X}
+        return counters["frames"]["skipped"] - before
+
+    assert runs("a b c", 30) == 1
+    capture.reset()
+    monkeypatch.setattr(patience, "LEAST_NS", 10**6)
+    assert runs("b c a", 2000) == 0
+
+
 def test_an_entry_that_did_not_pay_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "PAYS", -1.0)  # the clock may stand: 0 is no more than 0
     first_run()

@@ -681,6 +681,94 @@ def test_a_constant_result_is_asked_once_in_each_process(cache: str) -> None:
         counted(made(CONSTANT.format(cache=cache), LIMIT={}), X)
 
 
+WRAPPED = """
+import functools, warnings
+@functools.lru_cache(None)
+def warn_once(text): {action}
+def times(function):
+    @functools.wraps(function)
+    def wrapper(x): return function(x) * 3
+    return wrapper
+@times
+@times
+def g(x): return x + {number}
+def f(x):
+    warn_once("text")
+    return g(x)
+"""
+
+
+def test_wrapped_functions_are_found_behind_what_wraps_them() -> None:
+    """Their names lead to the functions around them."""
+    first, second = "warnings.warn(text)", "warnings.warn(text + '!')"
+    for number, action, is_stored in (
+        (1, first, False), (1, first, True), (2, first, False), (2, second, False), (2, second, True)
+    ):  # fmt: skip
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            result, _, captured = counted(made(WRAPPED.format(number=number, action=action)), X)
+        assert torch.equal(result, (X + number) * 9)
+        assert [str(warning.message) for warning in warned] == ["text!" if action is second else "text"]
+        assert (captured == 0) == is_stored
+
+
+MOVED = """
+import warnings
+def inner(x, i):
+    warnings.warn("careful", stacklevel=1)
+    return x[i]
+def f(x, i):
+    x.add_(1)
+    return inner(x * 2, i)
+"""
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_module_is_found_in_another_file(is_known: bool) -> None:
+    """A library writes modules into files whose names are other ones in each process."""
+    inside, outside = torch.tensor([1]), torch.tensor([7])
+    for folder in ("a", "b"):
+        module = types.ModuleType("moved")
+        sys.modules["moved"] = module
+        file = f"/{folder}/moved.py"
+        vars(module).update({"__file__": file} if is_known else {})
+        exec(compile(MOVED, file, "exec"), vars(module))
+        f, x = vars(module)["f"], X.clone()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            _, found, captured = counted(f, x, inside)
+        assert [warning.filename for warning in warned] == [file]
+        with capture.enable(), pytest.raises(IndexError) as caught, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(x, outside)
+        assert [frame.filename for frame in traceback.extract_tb(caught.tb)][-2:] == [file] * 2
+    assert (found, captured) == ((1, 0) if is_known else (0, 1))
+
+
+def test_an_entry_that_names_a_file_that_has_moved_is_translated() -> None:
+    """A warning of torch's function, with the line of the program."""
+    text = "import torch.nn.functional as F\ndef f(x): return F.mse_loss(x, x[:1]) * 2"
+    for file, loaded in (("/a/moved.py", 0), ("/a/moved.py", 1), ("/b/moved.py", 0)):
+        module = types.ModuleType("moved")
+        vars(module).update({"__file__": file})
+        sys.modules["moved"] = module
+        exec(compile(text, file, "exec"), vars(module))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            assert counted(vars(module)["f"], X)[1] == loaded
+        assert file in [warning.filename for warning in warned]
+
+
+def test_what_tells_of_a_file_is_not_stored() -> None:
+    text = "def g(): pass\ndef f(x): return x * len(g.__code__.co_filename)"
+    for file in ("/short.py", "/longer.py"):
+        module = types.ModuleType("moved")
+        vars(module).update({"__file__": file})
+        sys.modules["moved"] = module
+        exec(compile(text, file, "exec"), vars(module))
+        assert torch.equal(counted(vars(module)["f"], X)[0], X * len(file))
+
+
 UNION = "def f(x, n): return x * 2 if isinstance(n, int | str) else x"
 
 
