@@ -19,6 +19,8 @@ from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.shown_names import shown_name
+from capture.variables.objects.user_object import iterates
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -98,8 +100,9 @@ def _map_add(tx: Translator, instruction: Instruction) -> None:
 @opcode("LIST_EXTEND")
 def _list_extend(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
-    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
-        raise raise_new(TypeError, f"Value after * must be an iterable, not {value.python_type().__name__}")
+    if not iterates(value):
+        kind = shown_name(value.python_type())
+        raise raise_new(TypeError, f"Value after * must be an iterable, not {kind}")
     items = value.iterate(tx).unpack(tx)
     target_of(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
 
@@ -108,7 +111,7 @@ def _list_extend(tx: Translator, instruction: Instruction) -> None:
 def _dict_update(tx: Translator, instruction: Instruction) -> None:
     items = tx.pop()
     if not is_mapping(items):
-        raise raise_new(TypeError, f"'{items.python_type().__name__}' object is not a mapping")
+        raise raise_new(TypeError, f"'{shown_name(items.python_type())}' object is not a mapping")
     target_of(tx, instruction).call_method(tx, "update", [items], {})
 
 

@@ -27,6 +27,7 @@ from capture.variables.core.exception import (
     raise_new,
 )
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.shown_names import shown_name
 from capture.variables.core.wrap import wrap_class
 from capture.variables.objects.exception_group import match_and_rest, to_raise
 from capture.variables.objects.type_object import ClassVariable
@@ -177,7 +178,7 @@ def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
         missed = " (missed __exit__ method)" if name == "__exit__" else ""
         raise raise_new(
             TypeError,
-            f"'{manager.cls.__name__}' object does not support the context manager protocol{missed}",
+            f"'{shown_name(manager.cls)}' object does not support the context manager protocol{missed}",
         )
     found = class_attribute(tx, manager, manager.cls, name)
     assert found is not None

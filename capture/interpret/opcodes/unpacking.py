@@ -13,7 +13,9 @@ from capture.interpret.opcodes.registry import opcode
 from capture.variables.containers.lists import ListVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.shown_names import shown_name
 from capture.variables.iterators.iterator import IteratorVariable
+from capture.variables.objects.user_object import iterates
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
     """The items of an iterable. Like Python, this takes at most `wanted` + 1 items of an iterator."""
-    if not hasattr(value.python_type(), "__iter__") and value.is_constant():
-        raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
+    if not iterates(value):
+        raise raise_new(TypeError, f"cannot unpack non-iterable {shown_name(value.python_type())} object")
     iterator = value.iterate(tx) if not hasattr(value, "items") else value
     if wanted is None or not isinstance(iterator, IteratorVariable):
         return iterator.unpack(tx)

@@ -24,6 +24,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
+from capture.variables.core.shown_names import shown_name
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _key_part(tx: Interpreter, value: Variable) -> Any:
     if type(value) is TensorVariable:
         return value
     if lookup_type(value.python_type(), "__hash__") is None:
-        raise raise_new(TypeError, f"unhashable type: '{value.python_type().__name__}'")
+        raise raise_new(TypeError, f"unhashable type: '{shown_name(value.python_type())}'")
     try:
         key = value.as_constant()
         hash(key)

@@ -18,7 +18,7 @@ from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type, note_pending
-from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.constant import NONE, ConstantVariable, fold
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import make, makes
 from capture.variables.core.opaque import OpaqueVariable
@@ -58,6 +58,8 @@ def call_descriptor_method(
         return TYPE_METHODS[descriptor](tx, owner, *rest, **kwargs)
     if isinstance(owner, ExceptionVariable):
         return owner.call_native(tx, descriptor, rest, kwargs)
+    if _is_shadowed(descriptor, owner):
+        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     if isinstance(owner, ObjectVariable):
         if owner.base_value is None and descriptor in CALLS:
             return CALLS[descriptor](tx, owner, *rest, **kwargs)
@@ -66,7 +68,22 @@ def call_descriptor_method(
         return _call_on_base(tx, descriptor, owner, rest, kwargs)
     if isinstance(owner, TensorVariable):  # this is torch's own method: it skips one of a subclass
         return TensorVariable.call_method(owner, tx, descriptor.__name__, rest, kwargs)
+    if lookup_type(owner.python_type(), descriptor.__name__) is not descriptor and owner.is_constant():
+        return fold(descriptor, [owner, *rest], kwargs)  # int's method on a bool
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
+
+
+def _is_shadowed(descriptor: Any, owner: Variable) -> bool:
+    """Whether it is a method of `object` where the built-in class of the owner has another one.
+
+    A call by its name would be a call of the other one.
+    """
+    if getattr(descriptor, "__objclass__", None) is not object:
+        return False
+    base = getattr(owner, "base_value", None)
+    kind = (base if isinstance(base, Variable) else owner).python_type()
+    own = lookup_type(kind, descriptor.__name__)
+    return own is not descriptor and not isinstance(own, types.FunctionType)
 
 
 def refuse_other_owner(descriptor: Any, owner: Variable) -> None:

@@ -143,7 +143,10 @@ def _slice(tx: Interpreter, *args: Variable) -> Variable:
 
 @rule(torch.Size)
 def _size(tx: Interpreter, items: Variable | None = None) -> Variable:
-    return SizeVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+    sizes = items.iterate(tx).unpack(tx) if items is not None else []
+    if not all(size.python_type() is int for size in sizes):
+        raise GraphBreak("builtin", name="torch.Size", value=items)
+    return SizeVariable(sizes)
 
 
 @rule(sorted)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.makers import make
+from capture.variables.core.shown_names import shown_name
 from capture.variables.core.wrap import wrap
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Variable:
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if self.is_constant() and lookup_type(self.python_type(), "__call__") is MISSING:
-            error = TypeError(f"'{self.python_type().__name__}' object is not callable")
+            error = TypeError(f"'{shown_name(self.python_type())}' object is not callable")
             raise ObservedException(make(BaseException, error))
         raise GraphBreak("call", value=self)
 

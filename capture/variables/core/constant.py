@@ -21,6 +21,7 @@ from capture.variables.core.class_lookup import MISSING, class_attribute, lookup
 from capture.variables.core.exception import raise_python
 from capture.variables.core.granted import granted
 from capture.variables.core.makers import constant, make, makes_constant
+from capture.variables.core.shown_names import shown_name
 from capture.variables.core.wrap import guard_identity, wrap_class, wraps
 from codegen.kernel.families import Table
 from guards.kinds.constants import ConstantGuard
@@ -167,7 +168,7 @@ class ConstantVariable(Variable):
     def unpack(self, tx: Interpreter) -> list[Variable]:
         if isinstance(self.value, (str, bytes)):
             return [ConstantVariable(item) for item in self.value]
-        return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
+        return raise_type_error(f"'{shown_name(type(self.value))}' object is not iterable")
 
     def iterate(self, tx: Interpreter) -> Variable:
         return make(Iterator, self.unpack(tx), origin=self)

@@ -205,4 +205,9 @@ def _as_it_leaves(raised: ObservedException) -> ObservedException:
     """The exception that leaves a generator. A StopIteration becomes a RuntimeError, as in Python."""
     if not issubclass(raised.variable.python_type(), StopIteration):
         return raised
-    return raise_new(RuntimeError, "generator raised StopIteration")
+    changed = raise_new(RuntimeError, "generator raised StopIteration")
+    error = changed.variable
+    assert isinstance(error, ExceptionVariable)
+    error.cause = error.context = raised.variable
+    error.suppress_context = True
+    return changed

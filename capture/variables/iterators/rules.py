@@ -21,6 +21,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
+from capture.variables.core.shown_names import shown_name
 from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.iterators.iterator import (
     ComposedIterator,
@@ -64,10 +65,18 @@ def next_item(tx: Interpreter, iterator: Variable) -> Variable | None:
         raise
 
 
+def _has_next(value: Variable) -> bool:
+    if isinstance(value, ObjectVariable):
+        return value.has_class_attribute("__next__")
+    return hasattr(value.python_type(), "__next__")
+
+
 @rule(next)
 def _next(tx: Interpreter, iterator: Variable, default: Variable | None = None) -> Variable:
     if isinstance(iterator, IteratorVariable):
         item = iterator.next_item(tx)
+    elif not _has_next(iterator):
+        raise_type_error(f"'{shown_name(iterator.python_type())}' object is not an iterator")
     elif default is None:
         return iterator.call_method(tx, "__next__", [], {})
     else:
@@ -171,6 +180,7 @@ def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
 
 @rule(reversed)
 def _reversed(tx: Interpreter, items: Variable) -> Variable:
+    kind = items.python_type()
     items = plain_operand(tx.output.objects.resolve(items), "__reversed__", "__len__", "__getitem__")
     if isinstance(items, SequenceVariable):
         return ReverseIterator(items)
@@ -186,9 +196,9 @@ def _reversed(tx: Interpreter, items: Variable) -> Variable:
     if isinstance(items, (DictVariable, DictViewVariable, MappingProxyVariable)):
         return items.reversed(tx)
     if isinstance(items, TensorVariable):
-        return SequenceIterator(items.unpack(tx)[::-1])
+        return items.call_method(tx, "__reversed__", [], {})  # a tensor
     if items.is_constant() or isinstance(items, (ObjectVariable, SetVariable)):
-        raise_type_error(f"'{items.python_type().__name__}' object is not reversible")
+        raise_type_error(f"'{shown_name(kind)}' object is not reversible")
     raise GraphBreak("builtin", name="reversed", value=items)
 
 

@@ -16,6 +16,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable, raise_type_error
 from capture.variables.core.rules import CALLS, rule
+from capture.variables.core.shown_names import shown_name
 from capture.variables.numbers import late_values
 from capture.variables.numbers.arithmetic import COMPARING, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
@@ -39,7 +40,9 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
             result = value.dunder(tx, method, [])
             if result is not None:
                 return result if method == methods[0] else CALLS[cls](tx, result)
-        return raise_type_error(f"{cls.__name__}() {takes}, not '{value.cls.__name__}'")
+        if cls is int and value.has_class_attribute("__trunc__"):  # Python takes it, and warns
+            raise GraphBreak("builtin", name="int", value=value)
+        return raise_type_error(f"{cls.__name__}() {takes}, not '{shown_name(value.cls)}'")
 
     def make(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
         if args and isinstance(args[0], TensorVariable):
@@ -94,7 +97,7 @@ def _abs(tx: Interpreter, value: Variable) -> Variable:
         return operation(tx, "operator", "abs", [value], {})
     if isinstance(value, ObjectVariable):
         result = value.dunder(tx, "__abs__", [])
-        return result or raise_type_error(f"bad operand type for abs(): '{value.cls.__name__}'")
+        return result or raise_type_error(f"bad operand type for abs(): '{shown_name(value.cls)}'")
     return _computed(abs, [value]) or fold(abs, [value], {})
 
 
@@ -102,7 +105,10 @@ def _abs(tx: Interpreter, value: Variable) -> Variable:
 def _pow(tx: Interpreter, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
     if modulus is not None:
         if isinstance(base, ObjectVariable):
-            return base.call_method(tx, "__pow__", [exponent, modulus], {})
+            result = base.dunder(tx, "__pow__", [exponent, modulus])
+            if result is None or result.is_exactly(NotImplemented):
+                raise GraphBreak("builtin", name="pow", value=base)  # Python asks the others, too
+            return result
         return fold(pow, [base, exponent, modulus], {})
     return binary_operator(tx, "**", base, exponent)
 
@@ -111,7 +117,7 @@ def _pow(tx: Interpreter, base: Variable, exponent: Variable, modulus: Variable 
 def _round(tx: Interpreter, value: Variable, digits: Variable | None = None) -> Variable:
     if isinstance(value, ObjectVariable):
         result = value.dunder(tx, "__round__", [] if digits is None else [digits])
-        return result or raise_type_error(f"type {value.cls.__name__} doesn't define __round__ method")
+        return result or raise_type_error(f"type {shown_name(value.cls)} doesn't define __round__ method")
     if isinstance(value, TensorVariable):
         raise GraphBreak("builtin", name="round", value=value)
     args = _known([value] if digits is None else [value, digits])

@@ -17,8 +17,8 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import describe_all
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.mapping import DictVariable
-from capture.variables.core.base import Variable
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.base import ObservedException, Variable
+from capture.variables.core.constant import ConstantVariable, raise_type_error
 from capture.variables.core.rules import rule
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.equality import sort_items
@@ -61,7 +61,14 @@ def _locals(tx: Interpreter) -> Variable:
 
 @rule(vars)
 def _vars(tx: Interpreter, value: Variable | None = None) -> Variable:
-    return namespace(tx, "vars") if value is None else value.get_attr(tx, "__dict__")
+    if value is None:
+        return namespace(tx, "vars")
+    try:
+        return value.get_attr(tx, "__dict__")
+    except ObservedException as raised:
+        if not issubclass(raised.variable.python_type(), AttributeError):
+            raise
+        raise_type_error("vars() argument must have __dict__ attribute")
 
 
 @rule(builtins.dir)

@@ -13,6 +13,7 @@ from capture.variables.core.constant import NONE, ConstantVariable, fix_nans, fo
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import rule
+from capture.variables.core.shown_names import shown_name
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.rich_comparison import compare
@@ -41,7 +42,7 @@ def _len(tx: Interpreter, value: Variable) -> Variable:
     if length is not None:
         return tx.wrap_constant(length(tx))
     if not isinstance(value, OpaqueVariable) and not hasattr(value.python_type(), "__len__"):
-        raise_type_error(f"object of type '{value.python_type().__name__}' has no len()")
+        raise_type_error(f"object of type '{shown_name(value.python_type())}' has no len()")
     return fold(len, [value], {})
 
 

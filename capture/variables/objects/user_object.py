@@ -30,6 +30,7 @@ from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
 from capture.variables.core.overriding import HANDLER, is_enabled, overrides
 from capture.variables.core.replay import store_attributes
+from capture.variables.core.shown_names import shown_name
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
 from capture.variables.objects.instance_dict import InstanceDictVariable
@@ -59,6 +60,14 @@ REFUSED_BY_NONE = {
     "__contains__": "'{}' object is not a container",
 }
 TUPLE_GETTER: type = collections._tuplegetter  # type: ignore[attr-defined]
+
+
+def iterates(value: Variable) -> bool:
+    """Whether Python would ask the value for its items; only constants and objects say no."""
+    names = "__iter__", "__getitem__"
+    if isinstance(value, ObjectVariable):
+        return any(value.has_class_attribute(name) for name in names)
+    return any(hasattr(value.python_type(), name) for name in names) or not value.is_constant()
 
 
 class ObjectVariable(Variable):
@@ -365,7 +374,7 @@ class ObjectVariable(Variable):
     def len_variable(self, tx: Interpreter) -> Variable:
         result = self.dunder(tx, "__len__", [])
         if result is None:
-            raise raise_new(TypeError, f"object of type '{self.cls.__name__}' has no len()")
+            raise raise_new(TypeError, f"object of type '{shown_name(self.cls)}' has no len()")
         return result
 
     def length(self, tx: Interpreter) -> int:
@@ -375,7 +384,7 @@ class ObjectVariable(Variable):
 
     def get_item(self, tx: Interpreter, key: Variable) -> Variable:
         if not self.has_class_attribute("__getitem__"):
-            raise raise_new(TypeError, f"'{self.cls.__name__}' object is not subscriptable")
+            raise raise_new(TypeError, f"'{shown_name(self.cls)}' object is not subscriptable")
         if self.cls.__module__ == "typing" and self.source is not None:
             tx.output.guarding.identity(self, self.value)
             return make(types.GenericAlias, self, self.value, key)
@@ -383,7 +392,7 @@ class ObjectVariable(Variable):
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not self.has_class_attribute("__call__"):
-            raise raise_new(TypeError, f"'{self.cls.__name__}' object is not callable")
+            raise raise_new(TypeError, f"'{shown_name(self.cls)}' object is not callable")
         return self.call_method(tx, "__call__", args, kwargs)
 
     def iterate(self, tx: Interpreter) -> Variable:
@@ -396,7 +405,7 @@ class ObjectVariable(Variable):
             return UserIterator(result) if isinstance(result, ObjectVariable) else result
         if self.has_class_attribute("__getitem__"):
             return IndexProtocolIterator(self)
-        raise raise_new(TypeError, f"'{self.cls.__name__}' object is not iterable")
+        raise raise_new(TypeError, f"'{shown_name(self.cls)}' object is not iterable")
 
     def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.iterate(tx).unpack(tx)

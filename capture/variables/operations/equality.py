@@ -19,6 +19,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable, fix_nans, holds_nan, is_literal, is_only_one
 from capture.variables.core.exception import raise_new
 from capture.variables.core.identity import IdentityVariable
+from capture.variables.core.shown_names import shown_name
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import decide, is_symbolic
 from capture.variables.objects.native_base import plain_operand
@@ -318,7 +319,7 @@ def _new_key(tx: Interpreter, variable: Variable, among: Collection[Any]) -> Any
     if variable.is_constant():
         return _key_of_constant(variable)
     if type(variable).mutable and variable.python_type().__hash__ is None:
-        raise raise_new(TypeError, f"unhashable type: '{variable.python_type().__name__}'")
+        raise raise_new(TypeError, f"unhashable type: '{shown_name(variable.python_type())}'")
     return _key_of_object(tx, variable)
 
 
@@ -379,7 +380,7 @@ def _key_of_callable(tx: Interpreter, variable: Variable, value: Any) -> Any:
 
 def _hash_by_user(tx: Interpreter, variable: Variable, cls: type) -> ByUser:
     if cls.__hash__ is None:
-        raise raise_new(TypeError, f"unhashable type: '{cls.__name__}'")
+        raise raise_new(TypeError, f"unhashable type: '{shown_name(cls)}'")
     if not isinstance(cls.__hash__, types.FunctionType):
         raise GraphBreak("builtin", name="hash", value=variable)
     result = variable.call_method(tx, "__hash__", [], {})

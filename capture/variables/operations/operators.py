@@ -14,8 +14,9 @@ import collections
 import functools
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import torch
 
 from capture.report.break_reasons import GraphBreak
@@ -36,9 +37,10 @@ from capture.variables.containers.views import (
     proxied,
 )
 from capture.variables.core.base import NotConstant, Variable
-from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import STRING_METHODS, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_python
+from capture.variables.core.shown_names import shown_name
 from capture.variables.numbers import graph_float, late_values, max_min
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.graph_float import GraphFloatVariable
@@ -47,11 +49,12 @@ from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.numbers.tensor_reads import indices
 from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.objects_beside_tensors import answer_of_tensor
 from capture.variables.operations.symbols import BINARY, UNARY
 from capture.variables.tensors.numpy_indices import arrays_as_tensors
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.text.size_text import SizeTextVariable, joined, text_of
-from guards.sources import ConstantSource
+from guards.sources import HEAP_TYPE, ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
 
 def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
+    kind = value.python_type()
     if value.of_numpy:
         return _operator_on_arrays(tx, symbol, function, [value])
     value = plain_operand(value, method)
@@ -69,22 +73,33 @@ def unary_operator(tx: Interpreter, symbol: str, value: Variable) -> Variable:
         return own if own is not None else tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
         result = value.dunder(tx, method, [])
-        return result or raise_type_error(f"bad operand type for unary {symbol}: '{value.cls.__name__}'")
+        return result or _raise_bad_operand(symbol, kind)
     if isinstance(value, GraphFloatVariable):
         return graph_float.operate(tx, symbol, function, [value])
+    if not hasattr(value.python_type(), method):
+        _raise_bad_operand(symbol, kind)
     return compute(function, [value]) or late_values.compute(function, [value]) or fold(function, [value], {})
 
 
-def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
+def _raise_bad_operand(symbol: str, kind: type) -> NoReturn:
+    raise_type_error(f"bad operand type for unary {symbol}: '{shown_name(kind)}'")
+
+
+def binary_operator(
+    tx: Interpreter, symbol: str, left: Variable, right: Variable, sign: str | None = None
+) -> Variable:
+    """`sign`: how the texts of errors name the operator."""
     function, _, name = BINARY[symbol]
     if left.of_numpy or right.of_numpy:
         return _operator_on_arrays(tx, symbol, function, [left, right])
+    sign = sign or SHOWN.get(symbol, symbol)
+    given = left, right
     if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
         return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
     if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
-        return user_operator(tx, symbol, name, left, right)
+        return user_operator(tx, symbol, name, left, right, sign)
     left, right = one, other
     if max_min.is_among((left, right)):
         return max_min.operate(tx, symbol, function, [left, right])
@@ -106,7 +121,7 @@ def binary_operator(tx: Interpreter, symbol: str, left: Variable, right: Variabl
     if symbol == "+" and _is_open_text(left, right):
         return text_of(tx, joined, [left, right])
     late_values.check_unneeded((left, right))
-    _raise_if_refused(function, left, right)
+    _raise_if_refused(function, left, right, sign, given)
     return fold(function, [left, right], {})
 
 
@@ -158,17 +173,26 @@ def _has_operator(tx: Interpreter, value: Variable, method: str) -> bool:
     return isinstance(value, ObjectVariable)
 
 
-def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
-    """Raise the TypeError of Python for these operand types. Empty containers stand for the real ones."""
+def _raise_if_refused(
+    function: Any, left: Variable, right: Variable, sign: str, given: tuple[Variable, Variable]
+) -> None:
+    """Raise the TypeError of Python for these operand types. Empty containers stand for the real ones.
+
+    `given`: the operands, of which `left` and `right` may be the built-in parts.
+    """
     operands = []
     for value in (left, right):
         kind = value.python_type() if not value.is_constant() else None
         if kind is not None and kind not in EMPTY_STANDS_FOR:
             return
         operands.append(value.as_constant() if kind is None else kind())
+        if isinstance(operands[-1], np.generic):  # NumPy looks at the items
+            return
     try:
         function(*operands)
     except TypeError as error:
+        if str(error).startswith("unsupported operand type(s)"):
+            raise_refused(sign, *given)
         raise raise_python(error) from None
     except (ArithmeticError, ValueError):
         return  # `fold` raises it again for constants
@@ -190,7 +214,7 @@ def in_place_operator(tx: Interpreter, symbol: str, left: Variable, right: Varia
         return _change_array(tx, symbol, left, right)
     rule = next((rule for kinds, rule in IN_PLACE_RULES if isinstance(left, kinds)), None)
     result = rule(tx, symbol, left, right) if rule is not None else None
-    return binary_operator(tx, symbol, left, right) if result is None else result
+    return binary_operator(tx, symbol, left, right, symbol + "=") if result is None else result
 
 
 def _change_array(tx: Interpreter, symbol: str, left: Any, right: Variable) -> Variable:
@@ -276,6 +300,10 @@ def _answer_before_sequence(
     return None
 
 
+#: how the texts of errors name an operator, where that is not its symbol
+SHOWN = {"**": "** or pow()"}
+
+
 def _entry(value: Variable, name: str) -> Any:
     """The entry of the class under a name (guarded)."""
     return (
@@ -285,7 +313,9 @@ def _entry(value: Variable, name: str) -> Any:
     )
 
 
-def user_operator(tx: Interpreter, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
+def user_operator(
+    tx: Interpreter, symbol: str, name: str, left: Variable, right: Variable, sign: str | None = None
+) -> Variable:
     """A binary operator by Python's protocol of dunder methods.
 
     The reflected method of the right operand comes first if the right class is a proper subclass of the left
@@ -302,35 +332,26 @@ def user_operator(tx: Interpreter, symbol: str, name: str, left: Variable, right
             if not owner.has_class_attribute(method):
                 continue
             result = owner.call_method(tx, method, [other], {})
-        elif isinstance(owner, TensorVariable) and is_operand_of_tensors(other):
-            operand = other.base_value if isinstance(other, ObjectVariable) else other
-            assert operand is not None
-            result = owner.call_method(tx, method, [operand], {})
+        elif isinstance(owner, TensorVariable):
+            result = answer_of_tensor(tx, owner, method, other)
         else:
+            if isinstance(owner, DictViewVariable) and hasattr(owner.python_type(), method):
+                raise GraphBreak("operator", name=symbol, value=owner)  # it takes anything that iterates
             other = other.plain_argument()
             if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
-                # the method of a tensor or a container returns NotImplemented for an unknown object
+                # the method of a container returns NotImplemented for an unknown object
                 continue
             result = owner.call_method(tx, method, [other], {})
         if not result.is_exactly(NotImplemented):
             return result
     if any(kind in SEQUENCES for kind in kinds):  # they ask for `__index__`, and have their own error texts
         raise GraphBreak("operator", name=symbol, value=left)
-    return raise_type_error(
-        f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
-    )
+    return raise_refused(sign or SHOWN.get(symbol, symbol), left, right)
 
 
-def is_operand_of_tensors(value: Variable) -> bool:
-    """Whether a tensor's own operator supports it.
-
-    If the class of an instance derives from a number, the operator takes the number, whatever the class
-    defines.
-    """
-    if not isinstance(value, ObjectVariable):
-        return True
-    is_number = value.base_value is not None and value.base_value.python_type() in (int, float, complex)
-    return is_number and not value.has_class_attribute("__torch_function__")
+def raise_refused(sign: str, left: Variable, right: Variable) -> NoReturn:
+    kinds = (shown_name(value.python_type()) for value in (left, right))
+    raise_type_error("unsupported operand type(s) for {}: '{}' and '{}'".format(sign, *kinds))
 
 
 # --- containers ---
@@ -474,8 +495,22 @@ def set_item(tx: Interpreter, container: Variable, key: Variable, value: Variabl
             key = _place_in_tensor(tx, container, key)
             tx.output.call_function(tx, operator.setitem, [container, key, value], {})
         return
+    _check_items_change(container, "__setitem__", "does not support item assignment")
     container.call_method(tx, "__setitem__", [key, value], {})
 
 
+def _check_items_change(container: Variable, method: str, text: str) -> None:
+    """Python asks for the two methods as one: a class that has one of them changes items."""
+    if _entry(container, method) is not MISSING:
+        return
+    if all(_entry(container, name) is MISSING for name in ("__setitem__", "__delitem__")):
+        raise_type_error(f"'{shown_name(container.python_type())}' object {text}")
+    raise raise_python(AttributeError(method))
+
+
 def del_item(tx: Interpreter, container: Variable, key: Variable) -> None:
+    # the two texts of CPython: for a key that may be an index, in a class of the program, and for others
+    as_index = container.python_type().__flags__ & HEAP_TYPE and hasattr(key.python_type(), "__index__")
+    text = "doesn't support item deletion" if as_index else "does not support item deletion"
+    _check_items_change(container, "__delitem__", text)
     container.call_method(tx, "__delitem__", [key], {})

@@ -31,6 +31,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.shown_names import shown_name
 from capture.variables.iterators.iterator import IteratorVariable
 from capture.variables.numbers import graph_float, late_values
 from capture.variables.numbers.arithmetic import compute, is_number
@@ -48,6 +49,7 @@ from capture.variables.operations.equality import (
     same_identity,
     same_object,
 )
+from capture.variables.operations.objects_beside_tensors import answer_of_tensor
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -160,13 +162,13 @@ def _equal_otherwise(tx: Interpreter, left: Variable, right: Variable) -> bool:
 
 
 def _compare_tensors(tx: Interpreter, symbol: str, left: Variable, right: Variable) -> Variable:
-    other = right if isinstance(left, TensorVariable) else left
-    if other.is_exactly(None) and symbol in ("==", "!="):
-        return ConstantVariable(symbol == "!=")
     for owner, method, operand in ((left, DUNDERS[symbol], right), (right, DUNDERS[SWAPPED[symbol]], left)):
         own = owner.dunder(tx, method, [operand]) if isinstance(owner, TensorVariable) else None
         if own is not None and not own.is_exactly(NotImplemented):
             return own
+    other = right if isinstance(left, TensorVariable) else left
+    if other.is_exactly(None) and symbol in ("==", "!="):
+        return ConstantVariable(symbol == "!=")
     return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
 
 
@@ -194,15 +196,19 @@ def _user_compare(tx: Interpreter, symbol: str, left: Variable, right: Variable)
     if left.python_type() is not right.python_type() and left.python_type() in right.python_type().__mro__:
         attempts.reverse()
     for owner, sign, other in attempts:
-        if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
+        if isinstance(owner, TensorVariable):
+            result = answer_of_tensor(tx, owner, DUNDERS[sign], other)
+        elif isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
             result = owner.call_method(tx, DUNDERS[sign], [other], {})
-            if not result.is_exactly(NotImplemented):
-                return result
+        else:
+            continue
+        if not result.is_exactly(NotImplemented):
+            return result
     if symbol in ("==", "!="):
         return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
     return raise_type_error(
-        f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
-        f"and '{right.python_type().__name__}'"
+        f"'{symbol}' not supported between instances of '{shown_name(left.python_type())}' "
+        f"and '{shown_name(right.python_type())}'"
     )
 
 
@@ -255,6 +261,8 @@ def contains(tx: Interpreter, container: Variable, item: Variable) -> Variable:
         return container.call_method(tx, "__contains__", [item], {})
     if isinstance(container, ObjectVariable):
         if not container.has_class_attribute("__contains__"):
+            if not any(map(container.has_class_attribute, ("__iter__", "__getitem__"))):
+                raise_type_error(f"argument of type '{shown_name(container.cls)}' is not iterable")
             return is_among(tx, container.iterate(tx), item)
         container.refuse_none("__contains__")
     if isinstance(container, IteratorVariable):

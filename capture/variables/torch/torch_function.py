@@ -18,6 +18,7 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SizeVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import argument_value, fold
+from capture.variables.core.exception import raise_python
 from capture.variables.core.granted import granted
 from capture.variables.numbers.arithmetic import SYMBOL_FUNCTIONS, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
@@ -105,7 +106,11 @@ def _constant(
     reader = function_kinds.STATE_READERS.get(self.function)
     if reader is not None:
         tx.output.guarding.state(*reader)
-    result = self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
+    given, keywords = [value(a) for a in args], {k: value(v) for k, v in kwargs.items()}
+    try:
+        result = self.function(*given, **keywords)
+    except TypeError as error:
+        raise raise_python(error) from None
     guarded = reader is not None or self.function in function_kinds.GUARDED_WITH_EACH_FRAME
     if not guarded and not any(isinstance(argument, TensorVariable) for argument in args):
         if kwargs:

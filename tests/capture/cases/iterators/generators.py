@@ -116,3 +116,17 @@ def recursive_generator(x):
             yield tree
 
     return x + sum(walk([1, [2, [3, 4]], 5]))
+
+
+def raises_at_its_end():
+    yield 1
+    raise StopIteration("end")
+
+
+@case(1, 1)
+def cause_of_a_stop_inside_of_a_generator(x):
+    try:
+        list(raises_at_its_end())
+    except RuntimeError as error:
+        kinds = type(error.__cause__), error.__context__ is error.__cause__, error.__suppress_context__
+        return x + 1, str(error), kinds, error.__cause__.value

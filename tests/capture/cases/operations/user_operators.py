@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import torch
+
 from tests.capture.cases.registry import case
 
 
@@ -310,3 +312,47 @@ def matrix_wrapper(x):
 @case(1, 1)
 def tensor_and_object_operator(x):
     return (x * Matrix(x)).t
+
+
+class Noted:
+    """Not a tensor, but torch passes its operations to it."""
+
+    def __eq__(self, other):
+        return "own"
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return function.__name__, [type(value).__name__ for value in args]
+
+
+@case(1, 1)
+def operators_with_an_object_that_handles_operations(x):
+    n = Noted()
+    answers = x + n, n + x, n - x, x == n, n == x, x != n, x < n, n < x, x**n, n // x, x & n, x @ n, n @ x
+    return x + 1, answers
+
+
+class Answering(torch.Tensor):
+    def __add__(self, other):
+        return "add", type(other).__name__
+
+    def __radd__(self, other):
+        return "radd", type(other).__name__
+
+    def __eq__(self, other):
+        return "eq", type(other).__name__
+
+    def __lt__(self, other):
+        return "lt", type(other).__name__
+
+    __hash__ = torch.Tensor.__hash__
+
+
+class Plain:
+    pass
+
+
+@case(1, 1)
+def own_operators_of_a_tensor_with_an_object(x):
+    t, p = x.as_subclass(Answering), Plain()
+    return x + 1, t + p, p + t, t == p, p == t, t < p, p > t, t == None, None == t, t != p  # noqa: E711
