@@ -302,7 +302,7 @@ def lstm_cell(model, x):
     return h + c
 
 
-@case(graphs=3, ops=3, args=module_on(lambda: nn.LSTM(4, 5), 6, 3, 4))
+@case(graphs=4, ops=7, args=module_on(lambda: nn.LSTM(4, 5), 6, 3, 4))
 def packed_sequence(model, x):
     packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([6, 4, 2]))
     out, (h, _) = model(packed)
