@@ -121,12 +121,3 @@ def templates_over_one_tensor(x):
     text = "%s"
     text %= y[0]
     return y, "%s" % x[0], "%r" % (y > 0), "%s and %r" % (x[0], 1), text, b"%r" % x[0], "%d" % torch.tensor(3)
-
-
-@case(2, 2)
-def a_text_that_is_interned(x):
-    """Python interns it, and not an attempt at the frame: another attempt has a text of its own."""
-    y = x + 1
-    text = "interned " + str(x.shape[0])
-    is_own = sys.intern(text) is text
-    return y * 2, is_own
