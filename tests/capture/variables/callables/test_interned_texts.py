@@ -1,5 +1,5 @@
-"""Python interns a text that the program makes, and not an attempt at its frame: the text of the attempt would
-stay in the process's table, and that of the program would be another object.
+"""Python interns a text that the program makes, and not an attempt at its frame: the text of the attempt
+would stay in the process's table, and that of the program would be another object.
 """
 
 from __future__ import annotations
