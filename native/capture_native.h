@@ -17,6 +17,7 @@ CAPTURE_WEAK int init_entry(PyObject *module);
 CAPTURE_WEAK int init_frame(PyObject *module);
 CAPTURE_WEAK int init_continuation(PyObject *module);
 CAPTURE_WEAK int init_code_entries(PyObject *module);
+CAPTURE_WEAK int init_code_history(PyObject *module);
 CAPTURE_WEAK int init_eval_frame(PyObject *module);
 CAPTURE_WEAK int init_patience(PyObject *module);
 CAPTURE_WEAK int init_turns(PyObject *module);

@@ -29,6 +29,7 @@ static int init_parts(PyObject *module)
         {"entry", init_entry},
         {"frame", init_frame},
         {"code_entries", init_code_entries},
+        {"code_history", init_code_history},
         {"eval_frame", init_eval_frame},
         {"patience", init_patience},
         {"turns", init_turns},

@@ -154,12 +154,13 @@ class Operations:
 
         torch.fx.node.map_arg(arguments, check)
 
-    def _listen(self, call: Callable[[], Any]) -> Any:
+    def _heard_from(self, call: Callable[[], Any]) -> tuple[Any, list[Heard]]:
         """The call may warn: it comes from a frame at its place in the program, and its warnings wait."""
         translator = self.output.translator
-        if translator is None:
-            return call()
-        result, self.heard = hear(call, translator.places_with_globals())
+        return (call(), []) if translator is None else hear(call, translator.places_with_globals())
+
+    def _listen(self, call: Callable[[], Any]) -> Any:
+        result, self.heard = self._heard_from(call)
         return result
 
     def _repeat(self, heard: list[Heard]) -> None:
@@ -184,8 +185,9 @@ class Operations:
     def warn(self, calls: Iterable[Callable[[], Any]]) -> None:
         """Calls on real tensors for which kernels warn."""
         for call in calls:
-            self._listen(call)
-            self._repeat(self.heard)
+            _, heard = self._heard_from(call)
+            self._repeat(heard)
+            self.heard = [*self.heard, *heard]
 
     def _propagate(
         self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = NOWHERE

@@ -125,6 +125,9 @@ typedef struct CodeState {
  * an exception. */
 int code_state_set_twin(CodeState *state, PyCodeObject *twin);
 
+/* The argument of a function of the module, borrowed; NULL with an exception where it is no code object. */
+PyCodeObject *as_code(PyObject *object, const char *function);
+
 extern Py_ssize_t code_extra_index;
 
 /* Borrowed, NULL where there is none. */

@@ -66,8 +66,7 @@ int read_packed_rows(PyObject *packed, Layer *layer)
 static void write_places(const Layer *layer, int64_t *last, int64_t *before)
 {
     for (long long turn = 0; turn < layer->steps; turn++) {
-        const long long step = layer->reverse ? layer->steps - 1 - turn : turn;
-        const int64_t offset = layer->offsets[step], rows = layer->rows[step];
+        const int64_t offset = layer->offsets[step_at(layer, turn)], rows = rows_at(layer, turn);
         for (int64_t row = 0; row < rows; row++) {
             const bool is_first = row >= rows_at(layer, turn - 1);
             before[offset + row] = is_first ? row : layer->batch + last[row];

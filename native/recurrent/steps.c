@@ -37,7 +37,7 @@ size_t bytes_of(const Layer *layer, int parts)
     return (size_t)layer->batch * (size_t)layer->width * (size_t)parts * layer->size;
 }
 
-static long long step_of(const Layer *layer, long long turn)
+long long step_at(const Layer *layer, long long turn)
 {
     return layer->reverse ? layer->steps - 1 - turn : turn;
 }
@@ -47,12 +47,12 @@ int64_t rows_at(const Layer *layer, long long turn)
     if (turn < 0 || turn >= layer->steps) {
         return 0;
     }
-    return layer->rows == NULL ? layer->batch : layer->rows[step_of(layer, turn)];
+    return layer->rows == NULL ? layer->batch : layer->rows[step_at(layer, turn)];
 }
 
 size_t place_at(const Layer *layer, long long turn, int parts)
 {
-    const long long step = step_of(layer, turn);
+    const long long step = step_at(layer, turn);
     const int64_t rows = layer->rows == NULL ? step * layer->batch : layer->offsets[step];
     return (size_t)rows * (size_t)layer->width * (size_t)parts * layer->size;
 }

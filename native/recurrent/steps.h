@@ -22,7 +22,10 @@ typedef struct {
  */
 size_t bytes_of(const Layer *layer, int parts);
 
-/* The rows of the step that is number `turn` in the order of the layer. No rows: there is no such turn. */
+/* The step that is number `turn` in the order of the layer. */
+long long step_at(const Layer *layer, long long turn);
+
+/* The rows of this step. No rows: there is no such turn. */
 int64_t rows_at(const Layer *layer, long long turn);
 
 /* The bytes ahead of this step, in a matrix of all steps. */

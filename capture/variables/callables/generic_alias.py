@@ -56,7 +56,7 @@ class GenericAliasVariable(Variable):
         return subscript(self, self.alias, key)
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
-        if name in PARTS and hasattr(self.alias, name):
+        if name in READ and hasattr(self.alias, name):
             value = getattr(self.alias, name)
             return tx.wrap(value, AttrSource(self.source or ConstantSource(self.alias), name))
         if self.is_union:
@@ -80,8 +80,9 @@ class GenericAliasVariable(Variable):
         code.load_constant(self.alias)
 
 
-#: what an alias and a union consist of
-PARTS = ("__origin__", "__args__", "__parameters__")
+#: what an alias and a union consist of, and what follows from that
+PARTS = ("__origin__", "__args__")
+READ = (*PARTS, "__parameters__")
 
 
 @wraps(types.GenericAlias, types.UnionType)
@@ -89,7 +90,7 @@ def wrap_existing(output: Output, value: Any, source: Source | None) -> Variable
     """Guards on what it consists of, and none on its identity: each evaluation makes a new one."""
     guard_type(output, value, source)
     held = source or ConstantSource(value)
-    for name in PARTS[:2]:
+    for name in PARTS:
         if hasattr(value, name):
             part = wrap(output, getattr(value, name), AttrSource(held, name))
             for item in part.items if isinstance(part, TupleVariable) else ():

@@ -40,8 +40,8 @@ def _network(function: Any, tx: Interpreter, *args: Variable, **kwargs: Variable
     if _is_packed(function, args) and not _has_native_loop(function, args, kwargs):
         raise _depends_on_lengths(function.__name__)
     policy = tx.output.symbols.policy
-    changes = not policy.dynamic and _unrolls_open_length(args)  # under dynamic=True a symbol tells nothing
-    if function is not torch.lstm and policy.may_break and changes:
+    tells = policy.may_break and not policy.dynamic  # under dynamic=True a symbol tells nothing
+    if function is not torch.lstm and tells and _unrolls_open_length(args):
         raise GraphBreak("recurrent_length", name=function.__name__)
     return tx.output.call_function(tx, function, list(args), kwargs)
 
