@@ -142,27 +142,24 @@ def _file_of(module: str) -> str | None:
 
 
 class _Files:
-    """The modules of files. To look at all of them takes 1 ms."""
+    """The modules of files. To look at all of them takes 1 ms, to see that they are the same 0.05 ms."""
 
     def __init__(self) -> None:
         self.modules: dict[str, str] = {}
-        self.of_no_module: set[str] = set()
-        self.count = 0  # of all modules, when they were looked at
+        self.identities: tuple[int, ...] = ()  # of all modules, when they were looked at
 
     def module_of(self, path: str) -> str | None:
-        is_new = path not in self.of_no_module or self.count != len(sys.modules)
-        if path not in self.modules and is_new:
-            self._look()
-            if path not in self.modules:
-                self.of_no_module.add(path)
+        if path not in self.modules:
+            modules = sys.modules.copy()
+            identities = tuple(map(id, modules.values()))
+            if identities != self.identities:
+                self.identities = identities
+                self._look(modules)
         return self.modules.get(path)
 
-    def _look(self) -> None:
-        if self.count != len(sys.modules):
-            self.of_no_module.clear()
-        self.count = len(sys.modules)
+    def _look(self, modules: dict[str, Any]) -> None:
         self.modules = {}
-        for name, module in sys.modules.copy().items():
+        for name, module in modules.items():
             is_module = issubclass(type(module), types.ModuleType)
             path = (_MODULE_DICT.__get__(module) or {}).get("__file__") if is_module else None
             if type(name) is str and type(path) is str and name != "__main__":
