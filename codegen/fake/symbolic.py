@@ -32,7 +32,7 @@ from codegen.fake import dispatch
 from codegen.fake.fake import FakeMode, FakeTensor, SymbolicRules
 from codegen.fake.open_shapes import run_on_all_sizes
 from codegen.fake.open_views import view_strides
-from codegen.fake.shapes.spec import Spec, is_dense
+from codegen.fake.shapes.spec import Spec, contiguous, is_dense
 from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import SizeEnv
 from codegen.fake.unbacked import VIEWS, read_scalar, view_of, with_unbacked_sizes
@@ -116,6 +116,8 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
         return expanded(mode, *args)
     if func in PART_OF:
         check_part(mode, func, args, kwargs)
+    if func in OF_GIVEN_SIZE:
+        return mode.new(contiguous(args[OF_GIVEN_SIZE[func]], args[0].dtype), args[0].device)
     fast = get_fast_op_impls().get(func)
     if fast is not None:
         return fast(mode, *args, **kwargs)
@@ -133,6 +135,13 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
         error = DataDependentOutputException if gives_numbers(func) else UnsupportedOperatorException
         raise error(func) from None
     return dispatch.wrap_results(mode, results, dispatch.common_device(mode, func, args, kwargs))
+
+
+#: operators without a meta kernel for symbols -> the argument that is the result's size
+OF_GIVEN_SIZE: dict[Any, int] = {
+    aten.upsample_bilinear2d_backward.default: 2,
+    aten.upsample_trilinear3d_backward.default: 2,
+}
 
 
 def gives_numbers(func: OpOverload) -> bool:

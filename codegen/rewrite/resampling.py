@@ -275,8 +275,12 @@ def register_pair(
     """`options`: number of arguments between sizes and factors. `limit`: most elements of a result."""
     tables_back = tables_back or tables
 
+    op = getattr(aten, name).default
+
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
-        if not are_numbers(*tensor.shape[-rank:], *result) or not is_usual(tensor, rank):
+        if not are_numbers(*tensor.shape[-rank:], *result):
+            return torch._decomp.decomposition_table[op](tensor, result, *rest)
+        if not is_usual(tensor, rank):
             return NotImplemented
         if math.prod(map(hint_of, (*tensor.shape[:-rank], *result))) > limit:
             return NotImplemented
@@ -299,7 +303,7 @@ def register_pair(
         made = spread_back(grad, tables_back(size[2:], result, factors, rest[:options], grad.dtype))
         return aten.clone(made) if name in IN_ROWS else laid_out_like(made, grad)
 
-    rewriting(getattr(aten, name).default, any_size=True)(forward)
+    rewriting(op, any_size=True)(forward)
     rewriting(getattr(aten, name + "_backward").default, any_size=True)(backward)
 
 

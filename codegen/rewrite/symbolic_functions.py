@@ -13,14 +13,19 @@ body in Python that computes another result than the body in C++.
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._decomp.decompositions import upsample_compute_output_size
 
 from codegen.fake.symbolic import SYMBOLIC
 from codegen.kernel.errors import UntraceableError
 from codegen.rewrite import recurrent_layers
+
+aten = torch.ops.aten
 
 
 def tensor_of(
@@ -115,11 +120,72 @@ def celu(input: torch.Tensor, alpha: float = 1.0, *inplace: bool) -> torch.Tenso
     return torch.celu(input, alpha)
 
 
-def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+def by_operator(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    """`operator` with its gradient of eager.
+
+    torch also has a body in Python, which stands above autograd: its gradient has other strides.
+    """
+    with torch._C._DisablePythonDispatcher():
+        return operator(*args, **kwargs)
+
+
+def interpolate(
+    input: torch.Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
     """torch's Python body takes tensors of any dtype; eager has kernels for floats and uint8 only."""
     if not (input.is_floating_point() or input.dtype is torch.uint8):
         raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
-    return interpolated(input, *args, **kwargs)
+    rank = input.dim() - 2
+    operator = None if antialias else INTERPOLATIONS.get((mode, rank))
+    if operator is None:
+        return interpolated(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    factors = list_of(scale_factor, rank)
+    if size is not None:
+        size = list_of(size, rank)
+    elif recompute_scale_factor:
+        size, factors = [torch.sym_int(n * by) for n, by in zip(input.shape[2:], factors)], [None] * rank
+    else:
+        size = upsample_compute_output_size(input.shape, None, factors)
+        check_factors(input.shape[2:], size, factors, mode)
+    options = [] if mode.startswith("nearest") else [bool(align_corners)]
+    result = by_operator(operator, input, size, *options, *factors)
+    check_elements(input, result)
+    return result
+
+
+#: mode and number of dims -> the operator, where its gradient lies as that of the result
+INTERPOLATIONS = {
+    ("nearest", 2): aten.upsample_nearest2d.default,
+    ("nearest-exact", 2): aten._upsample_nearest_exact2d.default,
+    ("bilinear", 2): aten.upsample_bilinear2d.default,
+    ("trilinear", 3): aten.upsample_trilinear3d.default,
+}
+
+
+def list_of(value: Any, length: int) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value] * length
+
+
+def check_factors(sizes: Sequence[Any], results: Sequence[Any], factors: Sequence[float], mode: str) -> None:
+    """torch's Python body uses each factor; eager's kernels don't where a size stays or doubles."""
+    if mode in ("area", "nearest-exact"):
+        return
+    for before, after, factor in zip(sizes, results, factors):
+        if any(times < factor < times + 1 and after == times * before for times in (1, 2)):
+            raise UntraceableError(f"interpolation by {factor}, which eager's kernels don't look at")
+
+
+def check_elements(input: torch.Tensor, result: torch.Tensor) -> None:
+    """torch's Python body takes images without elements or channels, and makes such; eager refuses both."""
+    if any(size == 0 for size in (*input.shape[1:], *result.shape[2:])):
+        shapes = f"got {tuple(input.shape)} and {tuple(result.shape)}"
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but {shapes}")
 
 
 def interpolated(
@@ -131,22 +197,14 @@ def interpolated(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> torch.Tensor:
-    """torch's Python body takes images without elements or channels, and makes such; eager refuses both.
-
-    The body uses each factor. Where a size stays or doubles, eager's kernels don't look at it.
-    """
     result = torch.nn.functional.interpolate(
         input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
     )
-    if scale_factor is not None and not recompute_scale_factor and mode not in ("area", "nearest-exact"):
-        rank = input.dim() - 2
-        factors = scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * rank
-        for before, after, factor in zip(input.shape[2:], result.shape[2:], factors):
-            if any(times < factor < times + 1 and after == times * before for times in (1, 2)):
-                raise UntraceableError(f"interpolation by {factor}, which eager's kernels don't look at")
-    if mode != "area" and any(size == 0 for size in (*input.shape[1:], *result.shape[2:])):
-        shapes = f"got {tuple(input.shape)} and {tuple(result.shape)}"
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but {shapes}")
+    if scale_factor is not None and not recompute_scale_factor:
+        factors = list_of(scale_factor, input.dim() - 2)
+        check_factors(input.shape[2:], result.shape[2:], factors, mode)
+    if mode != "area":
+        check_elements(input, result)
     return result
 
 
@@ -243,18 +301,25 @@ def _is_plain(item: Any) -> bool:
 PLACES = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+#: functions, and names of methods, with a body in Python above autograd
+WITH_THEIR_GRADIENTS: dict[Any, Any] = {
+    torch.hardshrink: functools.partial(by_operator, torch.hardshrink),
+    "hardshrink": functools.partial(by_operator, torch.hardshrink),
+    torch._C._nn.softshrink: functools.partial(by_operator, torch._C._nn.softshrink),
+}
 #: functions whose bodies in Python give another result than the bodies in C++
 RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.nn.functional.dropout: dropout,
     torch.dropout: lambda input, p, train: dropout(input, p, train),
     **recurrent_layers.FORMS,
 }
-#: function -> the function that is traced in its place where some of its numbers are symbols
+#: function, or name of a method -> what is traced in its place where some of its numbers are symbols
 TRACED_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of_sizes,
     torch.nn.functional.interpolate: interpolate,
     torch.nn.functional.multilabel_margin_loss: of_numbers_only,
     torch._C._nn.multilabel_margin_loss: of_numbers_only,
+    **WITH_THEIR_GRADIENTS,
     **RESULTS_AS_IN_EAGER,
 }
 #: function -> the function that computes the layout of its result where some of its numbers are symbols

@@ -79,24 +79,29 @@ class ModuleRunner:
             if result is not NotImplemented:
                 return result
         if node.op == "call_function":
+            function: Any = self.form_of(node) or node.target
             with heard_before(node):
-                value = self.function_of(node)(*args, **kwargs)
+                value = function(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
                 self.recorder.find(value).is_data = True
             return value
         if node.op == "call_method":
             with heard_before(node):
+                form = self.form_of(node)
+                if form is not None:
+                    return form(*args, **kwargs)
                 return getattr(args[0], str(node.target))(*args[1:], **kwargs)
         return torch.func.functional_call(
             fetch(self.module, str(node.target)), self.states[node], args, kwargs
         )
 
-    def function_of(self, node: fx.Node) -> Any:
+    def form_of(self, node: fx.Node) -> Any:
+        """What is called in place of a function or method where numbers may be symbols; None: itself."""
         if self.recorder.mode.shape_env is None:
-            return node.target
+            return None
         from codegen.rewrite.symbolic_functions import TRACED_FORMS  # lazy: imports sympy
 
-        return TRACED_FORMS.get(node.target, node.target)
+        return TRACED_FORMS.get(node.target)
 
     def versions(self, out: Any) -> int | None:
         """How often `out` has been written.

@@ -9,6 +9,7 @@ Out: a functional graph. Some calls are rewritten (`codegen.rewrite.table`), the
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import weakref
 from typing import Any
@@ -192,7 +193,8 @@ class Recorder(TorchDispatchMode):
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})
         behaviour = behaviour_of(func)
-        result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+        with self.python_bodies():
+            result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
         if is_added_in_place(self, func, args, result):
             result = self.restrided(result, args[0])
         if can_be_known(result, args):
@@ -200,6 +202,11 @@ class Recorder(TorchDispatchMode):
         return result
 
     __torch_dispatch__ = device_in_c(run_operator, "mode")
+
+    def python_bodies(self) -> Any:
+        """With symbols, composite operators run their Python bodies: the bodies in C++ need numbers."""
+        has_symbols = self.mode.shape_env is not None
+        return torch._C._EnablePythonDispatcher() if has_symbols else contextlib.nullcontext()
 
     def check_start(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises where an offset counts from the start of an input's memory: other calls begin elsewhere."""

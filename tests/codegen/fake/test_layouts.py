@@ -327,6 +327,13 @@ OF_TURNED_GRADIENTS: dict[str, Any] = {
     "softmax": lambda x: x.softmax(1),
     "convolved": lambda x: F.conv2d(x, torch.ones(2, 4, 1, 1)).relu(),
     "two": lambda x: x.flip(1) + x.roll(1, 2) + x,
+    "hardshrink": lambda x: x.hardshrink(0.3) + F.hardshrink(x),
+    "softshrink": F.softshrink,
+    "nearest": lambda x: F.interpolate(x, scale_factor=2.0),
+    "nearest of a size": lambda x: F.interpolate(x, (x.shape[2] + 1, 7), mode="nearest-exact"),
+    "bilinear": lambda x: F.interpolate(x, 7, mode="bilinear"),
+    "trilinear": lambda x: F.interpolate(x.unflatten(1, (2, 2)), (4, 3, 3), mode="trilinear"),
+    "bicubic": lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic", recompute_scale_factor=True),
 }
 
 
@@ -343,7 +350,7 @@ def test_gradients_of_turned_gradients(name: str, dynamic: bool) -> None:
             turned(sent),
             sent.permute(reverse).contiguous().permute(reverse),
             sent,
-            turned(sent),
+            last_channels(sent) if sent.dim() > 3 else turned(sent),
         ):
             expected, found = (torch.autograd.grad(run(x), x, tangent)[0] for run in (function, captured))
             torch.testing.assert_close(found, expected)
@@ -351,7 +358,8 @@ def test_gradients_of_turned_gradients(name: str, dynamic: bool) -> None:
 
 
 def last_channels(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(memory_format=torch.channels_last)
+    is_image = tensor.dim() == 4
+    return tensor.to(memory_format=torch.channels_last if is_image else torch.channels_last_3d)
 
 
 def test_open_sizes_share_a_backward_for_turned_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
