@@ -141,6 +141,11 @@ def give_once(text: str, category: str, filename: str, line: int, module: str) -
         give_again(text, category, filename, line, module)
 
 
+def note_given(warning: Heard) -> None:
+    """`give_once` does not give it any more."""
+    _given.add((str(warning.message), warning.line, warning.filename))
+
+
 _given: set[tuple[str, int, str]] = set()
 
 

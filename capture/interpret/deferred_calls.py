@@ -5,10 +5,10 @@ Out: bytecode that makes the calls behind the graph and behind all changes of ex
 
     y = x * 2; print("half"); return y + 1    ->    graph: mul, add;  print("half") after the graph
 
-Nothing in the frame may read what such a call does. So the frame breaks where it would write to a module
-that the calls read (`sys.stdout = ...`). A call inside of a `try` breaks the graph, because the frame may
-catch its exception. `conditions` are functions that the new code asks first: if one of them says no, Python
-runs the frame.
+Nothing in the frame may read what such a call does, and the frame may change nothing that the call reads. It
+breaks where it would write to such a module or object (`sys.stdout = ...`, `logger.disabled = True`). A call
+inside of a `try` breaks the graph, because the frame may catch its exception. `conditions` are functions that
+the new code asks first: if one of them says no, Python runs the frame.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class DeferredCalls:
         self.calls: list[DeferredCall] = []
         #: asked before the graph runs; each with its arguments: existing objects, or classes
         self.conditions: list[tuple[Callable[..., bool], tuple[Variable, ...]]] = []
-        self._read: list[dict[str, Any]] = []  # the namespaces that the calls read
+        self._read: list[Any] = []  # the namespaces and objects that the calls read
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -78,16 +78,16 @@ class DeferredCalls:
         args: list[Variable],
         kwargs: dict[str, Variable] | None = None,
         *,
-        reads: Iterable[dict[str, Any]] = (),
+        reads: Iterable[Any] = (),
         raises: bool = True,
     ) -> None:
-        """Defer `function(*args, **kwargs)`. `reads`: the namespaces of modules that the function reads.
-        `raises`: whether it may.
+        """Defer `function(*args, **kwargs)`. `reads`: the namespaces of modules and the objects that the
+        function reads. `raises`: whether it may.
         """
-        for namespace in reads:
-            if tx.output.side_effects.writes_globals(namespace):
-                raise _changed(namespace)
-            self._read.append(namespace)
+        for value in reads:
+            if tx.output.side_effects.has_changed(value):
+                raise _changed(value)
+            self._read.append(value)
         name = getattr(function, "__qualname__", repr(function))
         if not self.allowed:
             raise GraphBreak("call_skipped", name=name, why="the graph may raise after a write to an input")
@@ -111,10 +111,11 @@ class DeferredCalls:
             self.conditions.append((condition, args))
         return True
 
-    def check_unread(self, namespace: dict[str, Any]) -> None:
-        """Break the graph before a write to a module that deferred calls read."""
-        if any(held is namespace for held in self._read):
-            raise _changed(namespace)
+    def check_unread(self, written: Callable[[], Any]) -> None:
+        """Break the graph before a write to a module or an object that deferred calls read."""
+        value = written() if self._read else None
+        if value is not None and any(held is value for held in self._read):
+            raise _changed(value)
 
     def build(self, code: PythonCode) -> None:
         """Build the arguments, before any object is changed."""
@@ -127,9 +128,10 @@ class DeferredCalls:
             call.emit(code)
 
 
-def _changed(namespace: dict[str, Any]) -> GraphBreak:
-    text = f"the module {namespace['__name__']}, which a call behind the graph reads,"
-    return GraphBreak("mutation", value=text)
+def _changed(value: Any) -> GraphBreak:
+    name = value.get("__name__") if type(value) is dict else None
+    what = f"a {type(value).__name__}" if name is None else f"the module {name}"
+    return GraphBreak("mutation", value=f"{what}, which a call behind the graph reads,")
 
 
 def may_catch(tx: Interpreter) -> bool:

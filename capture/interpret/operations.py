@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-import sys
-import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +26,10 @@ from torch._subclasses.fake_tensor import (
 from capture.graph.arguments import are_foreign, as_plain
 from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
-from capture.graph.torch_warnings import Heard, give, give_again, give_once, hear
+from capture.graph.torch_warnings import Heard, give, give_again, give_once, hear, note_given
 from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
-from capture.policy.text_receivers import warnings_are_plain
+from capture.policy.text_receivers import read_by_warnings, warnings_are_plain
 from capture.process.warning_filters import filtered
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
@@ -165,11 +163,20 @@ class Operations:
 
     def _repeat(self, heard: list[Heard]) -> None:
         """The warnings come at each run, behind the graph; where that is not possible, they come now."""
+        if not heard:
+            return
+        from capture.variables.callables import warning_filters  # lazy: import time
+
         tx, deferred = self.output.translator, self.output.side_effects.deferred
         is_in_a_body = self.output.unbacked.bodies > 0  # it may run more than once, or not at all
         can_wait = deferred.allowed and not is_in_a_body
         can_wait = can_wait and torch._C._functorch.peek_interpreter_stack() is None
         for warning in heard:
+            if warning_filters.drop(self.output.side_effects, warning.category, str(warning.message)):
+                if warning.may_come_once():
+                    note_given(warning)
+                    self.output.granted.only_here("a warning that each process drops")
+                continue
             given = warning.again() if can_wait else None
             category = class_constant(self.output, warning.category)
             if tx is None or given is None or not deferred.require(warnings_are_plain, category):
@@ -179,8 +186,7 @@ class Operations:
             giver = give_once if warning.may_come_once() else give_again
             if giver is give_once:  # the frame may be left to Python, and torch does not give it again
                 give_once(*given)
-            reads = [vars(warnings), vars(sys)]
-            deferred.add(tx, giver, [*map(constant, given)], reads=reads, raises=False)
+            deferred.add(tx, giver, [*map(constant, given)], reads=read_by_warnings(), raises=False)
 
     def warn(self, calls: Iterable[Callable[[], Any]]) -> None:
         """Calls on real tensors for which kernels warn."""

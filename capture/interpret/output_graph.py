@@ -85,7 +85,7 @@ class OutputGraph:
         self.inputs = Placeholders(self)
         self.operations = Operations(self)
         self.objects = ExistingObjects(self)
-        self.side_effects = SideEffects(defers_calls)
+        self.side_effects = SideEffects(self.objects, defers_calls)
         self.assertions = Assertions(break_at_assertions, is_native)
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
@@ -124,7 +124,7 @@ class OutputGraph:
         self.fake_mode.forget_tensors()
         self.symbols.leave_environment()
         self.inputs.all = []
-        self.side_effects = SideEffects()
+        self.side_effects = SideEffects(self.objects)
         self.translator = None
 
     def user_line(self) -> Any:

@@ -19,7 +19,7 @@ import torch
 
 from capture.interpret.deferred_calls import DeferredCalls
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import Deleted, Variable, realize
+from capture.variables.core.base import Deleted, LazyVariable, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import is_literal
 from capture.variables.core.ends import check_end
@@ -31,6 +31,7 @@ from guards.sources import AttrSource, GlobalSource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capture.interpret.existing_objects import ExistingObjects
     from capture.output.python_code import PythonCode
     from guards.sources import Source
 
@@ -46,7 +47,8 @@ def _held_before(owner: Any, name: str) -> Any:
 
 
 class SideEffects:
-    def __init__(self, defers_calls: bool = True) -> None:
+    def __init__(self, objects: ExistingObjects, defers_calls: bool = True) -> None:
+        self._objects = objects
         self._mutated: dict[int, Variable] = {}  # existing objects, in the order of their first changes
         self._before: dict[int, Any] = {}  # snapshots of these objects before the change
         self._watches: list[Watch] = []
@@ -77,6 +79,7 @@ class SideEffects:
                 watch.note()
         if variable.source is None or key in self._mutated:
             return
+        self.deferred.check_unread(lambda: self._objects.object_of(variable))
         for child in variable.known_children():
             if child.source is not None:
                 check_end(getattr(child, "value", None))
@@ -120,6 +123,11 @@ class SideEffects:
     def is_mutated(self, variable: Variable) -> bool:
         return id(variable) in self._mutated
 
+    def has_changed(self, value: Any) -> bool:
+        """Whether the frame has changed this existing object, or module with this namespace."""
+        known = self._objects.known(value)
+        return self.writes_globals(value) or (known is not None and self.is_mutated(known))
+
     def store_attr(self, owner: Variable, name: str, value: Variable) -> None:
         """`owner.name = value` without running user code."""
         if owner.source is not None and getattr(owner, "value", None) is not None:
@@ -153,13 +161,13 @@ class SideEffects:
         return self._attributes.get(id(owner), {}).get(name)
 
     def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
-        self.deferred.check_unread(namespace)
+        self.deferred.check_unread(lambda: namespace)
         check_end(namespace.get(name))
         self._globals[id(namespace), name] = (namespace, value)
 
     def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
         """`held`: the global existed before the frame."""
-        self.deferred.check_unread(namespace)
+        self.deferred.check_unread(lambda: namespace)
         if held:
             check_end(namespace.get(name))
             self._globals[id(namespace), name] = (namespace, Deleted())
@@ -167,7 +175,14 @@ class SideEffects:
             del self._globals[id(namespace), name]
 
     def writes_globals(self, namespace: dict[str, Any]) -> bool:
-        return any(number == id(namespace) for number, _ in self._globals)
+        """Whether the frame changes the namespace of a module, and does not put back what was there."""
+        written = [(name, value) for (key, name), (_, value) in self._globals.items() if key == id(namespace)]
+        return not all(name in namespace and self._is(value, namespace[name]) for name, value in written)
+
+    def _is(self, variable: Variable, value: Any) -> bool:
+        if isinstance(variable, LazyVariable):
+            return variable.value is value
+        return self._objects.known(value) is variable
 
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))

@@ -2,7 +2,7 @@
 
 In:  the streams of `sys`, the filters of `warnings`, the handlers of a logger, at the time of a call.
 Out: whether the call may wait until the graph has run. Code of the program might look at objects that the
-     captured frame changes.
+     captured frame changes. And the objects that such a call reads: the frame may change none of them.
 """
 
 from __future__ import annotations
@@ -46,6 +46,26 @@ def warnings_are_plain(category: type[Warning] | None) -> bool:
         if message is None and module is None and line == 0:
             break
     return _is_foreign(warnings.showwarning) and errors_are_plain()
+
+
+def read_by_warnings() -> list[Any]:
+    return [vars(warnings), vars(sys), warnings.filters, sys.stderr]
+
+
+def read_by_streams() -> list[Any]:
+    return [vars(sys), sys.stdout, sys.stderr]
+
+
+def read_by_logs(logger: logging.Logger) -> list[Any]:
+    """All that a record of the logger passes."""
+    found: list[Any] = [vars(logging), *read_by_streams(), logger.manager]
+    place: logging.Logger | None = logger
+    while place is not None:
+        found += [place, place.filters, place.handlers]
+        for handler in place.handlers:
+            found += [handler, handler.filters, handler.formatter, getattr(handler, "stream", None)]
+        place = place.parent
+    return found
 
 
 def logger_is_plain(logger: logging.Logger) -> bool:

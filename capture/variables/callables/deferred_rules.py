@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.policy import text_receivers
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables import logger_polyfills, warning_filters
 from capture.variables.callables.builtin import describe_all
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
@@ -83,7 +84,7 @@ def _print(tx: Interpreter, *args: Variable, file: Variable | None = None, **kwa
     keywords = _constants(kwargs, ("sep", "end", "flush"), "print")
     texts = [_as_text(tx, arg) for arg in args]
     given = {} if file is None else {"file": file}
-    deferred.add(tx, print, texts, {**keywords, **given}, reads=[vars(sys)])
+    deferred.add(tx, print, texts, {**keywords, **given}, reads=text_receivers.read_by_streams())
     return NONE
 
 
@@ -97,7 +98,7 @@ def _write(descriptor: Any) -> Callable[..., Variable]:
         are_texts = [text.python_type() for text in texts] == [str] * WRITERS[descriptor]
         if name is None or not are_texts or not deferred.require(STREAMS[name]):
             raise _left_to_python(descriptor.__qualname__, [stream])
-        deferred.add(tx, descriptor, [stream, *texts], reads=[vars(sys)])
+        deferred.add(tx, descriptor, [stream, *texts], reads=text_receivers.read_by_streams())
         return text_of(tx, len, texts) if texts else NONE  # type: ignore[arg-type]
 
     return call
@@ -122,9 +123,13 @@ def _warn(
         raise _left_to_python("warnings.warn", [message])
     if message.python_type() is not str or isinstance(message, ExceptionVariable):
         raise _left_to_python("warnings.warn", [message])
+    text = message.value if type(message) is ConstantVariable else None
+    if warning_filters.drop(tx.output.side_effects, category.as_class(), text):
+        return NONE
     if not deferred.require(text_receivers.warnings_are_plain, category):
         raise _left_to_python("warnings.warn", [message])
-    deferred.add(tx, warnings.warn, [message, category, *rest], kwargs, reads=[vars(warnings), vars(sys)])
+    reads = text_receivers.read_by_warnings()
+    deferred.add(tx, warnings.warn, [message, category, *rest], kwargs, reads=reads)
     return NONE
 
 
@@ -148,6 +153,12 @@ def _is_plain_warning(category: Variable) -> bool:
 
 
 # --- logs -------------------------------------------------------------------------------------------------
+
+
+@rule(logging.getLogger)
+def _get_logger(tx: Interpreter, *args: Variable, **kwargs: Variable) -> Variable:
+    return tx.wrap_function(logger_polyfills.get_logger).call(tx, list(args), kwargs)
+
 
 LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "fatal", "log")
 LOGGERS = tuple(getattr(logging.Logger, name) for name in LEVELS)
@@ -175,13 +186,13 @@ def _log(function: Any) -> Callable[..., Variable]:
         if of_root:
             plain = deferred.require(text_receivers.root_is_plain)
         else:
-            known = logger.source is not None and not tx.output.side_effects.is_mutated(logger)
-            plain = known and deferred.require(text_receivers.logger_is_plain, logger)
+            plain = logger.source is not None and deferred.require(text_receivers.logger_is_plain, logger)
         if not plain or not all(_is_frozen(tx, value) for value in given):
             raise _left_to_python(function.__qualname__, given)
         _constants(kwargs, ("stacklevel",), function.__qualname__)
         values = given if of_root else [logger, *given]
-        deferred.add(tx, function, values, kwargs, reads=[vars(logging), vars(sys)])
+        reads = text_receivers.read_by_logs(logging.root if of_root else logger.real_value())
+        deferred.add(tx, function, values, kwargs, reads=reads)
         return NONE
 
     return call
@@ -202,7 +213,9 @@ def _is_silent(tx: Interpreter, logger: Variable, level: Any) -> bool:
     effects = tx.output.side_effects
     if type(level) is not int or level not in text_receivers.SILENT:
         return False
-    if logger.source is None or effects.is_mutated(logger):
+    if logger.source is None or any(
+        map(effects.has_changed, text_receivers.read_by_logs(logger.real_value()))
+    ):
         return False
     return effects.deferred.require(text_receivers.SILENT[level], logger)
 

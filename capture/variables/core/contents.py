@@ -31,8 +31,8 @@ CALLS = {
         .flush .write _warnings._filters_mutated _warnings.warn builtins.print logging.Logger.critical
         logging.Logger.debug logging.Logger.error logging.Logger.exception logging.Logger.fatal
         logging.Logger.info logging.Logger.isEnabledFor logging.Logger.log logging.Logger.warn
-        logging.Logger.warning logging.critical logging.debug logging.error logging.fatal logging.info
-        logging.log logging.warn logging.warning
+        logging.Logger.warning logging.critical logging.debug logging.error logging.fatal logging.getLogger
+        logging.info logging.log logging.warn logging.warning
     """,
     "capture.variables.callables.rules": """
         <SimpleNamespace> <attrgetter> <itemgetter> <method> <methodcaller> <object> <partial> sys.exc_info

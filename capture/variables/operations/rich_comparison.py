@@ -11,6 +11,7 @@ Everything else breaks the graph. `equality.py` decides identity and equality.
 from __future__ import annotations
 
 import operator
+import re
 import types
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,8 @@ def _equal_otherwise(tx: Interpreter, left: Variable, right: Variable) -> bool:
     if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
         return left.name == right.name and same_object(tx, left.owner, right.owner)
     kinds = left.python_type(), right.python_type()
+    if kinds == (re.Pattern, re.Pattern):
+        return bool(left.real_value() == right.real_value())  # of their texts and flags
     by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
     for value in (left, right):
         if (

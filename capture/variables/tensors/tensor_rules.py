@@ -18,6 +18,7 @@ from capture.variables.containers.sequence import SizeVariable, holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.wrap import wrap_class
+from capture.variables.tensors.gradient_node import GradientNodeVariable
 from capture.variables.tensors.tensor import TENSOR_ATTRIBUTES, TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _is_leaf(self: TensorVariable, tx: Interpreter) -> Variable:
 def _grad_fn(self: TensorVariable, tx: Interpreter) -> Variable:
     if self.fake.grad_fn is None:
         return ConstantVariable(None)
-    raise self.unknown("get_attr", "grad_fn")
+    return GradientNodeVariable(tx, self)
 
 
 def _base(self: TensorVariable, tx: Interpreter) -> Variable:

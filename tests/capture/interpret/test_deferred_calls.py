@@ -298,3 +298,68 @@ def test_a_record_below_the_level_of_its_logger_is_nothing(caplog) -> None:
         assert len(caplog.records) == 1 and capture.counters["graphs"]["compiled"] == 1
     finally:
         LOG.setLevel(logging.NOTSET)
+
+
+def _disables(x):
+    LOG.warning("before")
+    LOG.disabled = True
+    return x * 2
+
+
+def _drops_the_handlers(x):
+    LOG.warning("before")
+    LOG.handlers.clear()
+    return x * 2
+
+
+def _changes_a_handler(x):
+    LOG.warning("before")
+    LOG.handlers[0].terminator = "!"
+    return x * 2
+
+
+def _disables_and_logs(x):
+    LOG.disabled = True
+    LOG.warning("not this")
+    LOG.disabled = False
+    LOG.warning("after")
+    return x * 2
+
+
+@pytest.mark.parametrize("program", [_disables, _drops_the_handlers, _changes_a_handler, _disables_and_logs])
+def test_a_record_passes_what_its_logger_has_at_that_time(program) -> None:
+    def written(function):
+        stream = io.StringIO()
+        handler = logging.StreamHandler(stream)
+        LOG.addHandler(handler)
+        LOG.propagate = False
+        try:
+            assert torch.equal(function(X), X * 2)
+        finally:
+            LOG.disabled, LOG.propagate = False, True
+            LOG.handlers.clear()
+        return stream.getvalue()
+
+    expected = written(program)
+    assert expected
+    capture.reset()
+    captured = capture.compile(program)
+    assert [written(captured) for _ in range(2)] == [expected] * 2
+
+
+def finds_its_logger(x, name):
+    logging.getLogger(name).warning("found")
+    return x * 2
+
+
+def test_loggers_are_found_by_name(caplog) -> None:
+    """The first call for a name makes the logger, in Python."""
+    capture.reset()
+    captured = capture.compile(finds_its_logger)
+    for name in (None, "root", "tests.deferred", "tests.new_logger", "tests.new_logger"):
+        assert torch.equal(captured(X, name), X * 2)
+    names = [record.name for record in caplog.records]
+    assert names == ["root", "root", "tests.deferred", "tests.new_logger", "tests.new_logger"]
+    assert capture.counters["graph_breaks"] == {"call_skipped": 1}
+    with pytest.raises(TypeError, match="A logger name must be a string"):
+        captured(X, 3)

@@ -381,6 +381,13 @@ def random_breaks(x):
 @case(2, 2)
 def logging_breaks(x):
     y = x + 1
+    logging.getLogger("quiet").setLevel(logging.NOTSET)
+    return y * 2
+
+
+@case(1, 2)
+def a_logger_by_its_name(x):
+    y = x + 1
     logging.getLogger("quiet").debug("nothing %s", 3)
     return y * 2
 

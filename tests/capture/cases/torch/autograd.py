@@ -308,6 +308,21 @@ def grad_fn_name(x):
 
 
 @case(graphs=1, ops=2, args=one_leaf)
+def whether_there_is_a_grad_fn(x):
+    y = x * 2
+    node = y.grad_fn
+    z = y.sum() if y.grad_fn is not None and node else y
+    return z, node is None, (y.grad_fn,)[0] is not None
+
+
+@case(graphs=2, ops=2, args=one_leaf)
+def grad_fn_that_is_used_later(x):
+    node = (x * 2).grad_fn
+    y = x.sin()
+    return y, node.name(), node.next_functions[0][1]
+
+
+@case(graphs=1, ops=2, args=one_leaf)
 def saved_tensor_hooks(x):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
         y = x * x
