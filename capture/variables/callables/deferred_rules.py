@@ -82,7 +82,10 @@ def _print(tx: Interpreter, *args: Variable, file: Variable | None = None, **kwa
     if stream is None or not deferred.require(STREAMS[stream]):
         raise _left_to_python("print", list(args))
     keywords = _constants(kwargs, ("sep", "end", "flush"), "print")
+    before = len(deferred)
     texts = [_as_text(tx, arg) for arg in args]
+    if len(deferred) > before:  # a `__str__` has written too: in the midst of this text
+        raise _left_to_python("print", list(args))
     given = {} if file is None else {"file": file}
     deferred.add(tx, print, texts, {**keywords, **given}, reads=text_receivers.read_by_streams())
     return NONE
