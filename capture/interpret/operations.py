@@ -45,7 +45,7 @@ from codegen.fake.shapes.spec import Spec
 from codegen.trace.silent_operations import WARNED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
@@ -64,6 +64,7 @@ class Operations:
         self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
         self.bodies: Counter[str] = Counter()  # how many bodies have the name, without its number
         self.heard: list[Heard] = []  # warnings of the present operation
+        self.withheld: list[Heard] | None = None  # those of the present body, which may run more than once
 
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
@@ -161,21 +162,31 @@ class Operations:
         result, self.heard = self._heard_from(call)
         return result
 
-    def _repeat(self, heard: list[Heard]) -> None:
+    @contextlib.contextmanager
+    def withholding(self) -> Iterator[list[Heard]]:
+        """The warnings that the operations of the block give; `repeat` gives them."""
+        outer, self.withheld = self.withheld, []
+        try:
+            yield self.withheld
+        finally:
+            self.withheld = outer
+
+    def repeat(self, heard: list[Heard], *, at_each_run: bool = True) -> None:
         """The warnings come at each run, behind the graph; where that is not possible, they come now."""
         if not heard:
             return
         from capture.variables.callables import warning_filters  # lazy: import time
 
         tx, deferred = self.output.translator, self.output.side_effects.deferred
-        is_in_a_body = self.output.unbacked.bodies > 0  # it may run more than once, or not at all
-        can_wait = deferred.allowed and not is_in_a_body
-        can_wait = can_wait and torch._C._functorch.peek_interpreter_stack() is None
+        can_wait = at_each_run and deferred.allowed
         for warning in heard:
             if warning_filters.drop(self.output.side_effects, warning.category, str(warning.message)):
                 if warning.may_come_once():
                     note_given(warning)
                     self.output.granted.only_here("a warning that each process drops")
+                continue
+            if self.withheld is not None:
+                self.withheld.append(warning)
                 continue
             given = warning.again() if can_wait else None
             category = class_constant(self.output, warning.category)
@@ -192,7 +203,7 @@ class Operations:
         """Calls on real tensors for which kernels warn."""
         for call in calls:
             _, heard = self._heard_from(call)
-            self._repeat(heard)
+            self.repeat(heard)
             self.heard = [*self.heard, *heard]
 
     def _propagate(
@@ -231,7 +242,7 @@ class Operations:
                     check_kernel(function, values, keywords, value, called)
             heard = self.heard
             self.warn(mode.unheard)
-            self._repeat(heard)
+            self.repeat(heard)
             return value
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):

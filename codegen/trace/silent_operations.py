@@ -1,7 +1,7 @@
 """Operations whose warnings the program has had: they run once more, and warn nobody.
 
 In:  a node.
-Out: a block without warnings, if the node has given some.
+Out: a block without warnings, if the node has given some, or its bodies may have.
 
 `warnings.catch_warnings` would do more: behind it, each line of the program warns once more.
 """
@@ -15,12 +15,15 @@ from typing import Any
 
 from torch import fx
 
+from codegen.kernel.outlined import parts_of
+
 WARNED = "warned"  # in the `meta` of a node that has given a warning
 NOTHING: Any = ("ignore", None, Warning, None, 0)
 
 
 def heard_before(node: fx.Node) -> contextlib.AbstractContextManager[None]:
-    return _silent() if WARNED in node.meta else contextlib.nullcontext()
+    warned = WARNED in node.meta or parts_of(node.target) is not None
+    return _silent() if warned else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

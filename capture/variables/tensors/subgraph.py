@@ -145,17 +145,24 @@ def outline(tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_
 
 
 def without_effects(
-    tx: Interpreter, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
+    tx: Interpreter,
+    function: Variable,
+    args: Any,
+    kwargs: Any,
+    *,
+    may_write: bool = False,
+    runs: bool = False,
 ) -> Body:
-    """`outline` for a function that may run more than once, or not at all.
+    """`outline` for a function that may run more than once, or (unless it `runs`) not at all.
 
-    Breaks if the program could see that.
+    Breaks if the program could see that. Of its warnings it could: they come once, where it `runs`.
     """
     effects = tx.output.side_effects.change_count()
-    with tx.output.side_effects.watching(function) as watch:
+    with tx.output.side_effects.watching(function) as watch, tx.output.operations.withholding() as heard:
         body = outline(tx, function, args, kwargs, may_write=may_write)
     if watch.is_changed or tx.output.side_effects.change_count() != effects:
         raise GraphBreak("mutation", value=f"an object outside of {function.describe()}")
+    tx.output.operations.repeat(heard, at_each_run=runs)
     return body
 
 

@@ -145,7 +145,7 @@ def _checkpoint(
     if kwargs and options["use_reentrant"]:
         raise raise_new(ValueError, f"Unexpected keyword arguments: {','.join(kwargs)}")
     given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
-    body = subgraph.without_effects(tx, function, *given, may_write=True)
+    body = subgraph.without_effects(tx, function, *given, may_write=True, runs=True)
     check_results(function, body)
     results, inputs = subgraph.tensors_of(body.example), subgraph.tensors_of(given)
     if (

@@ -93,20 +93,46 @@ def deprecated(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return F.mse_loss(x, target, size_average=True) + nn.Softmax()(x)
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS, deprecated], ids=lambda f: getattr(f, "__name__", "module"))
-def test_they_come_at_each_call_if_the_filter_says_so(function: Callable[..., Any]) -> None:
-    expected = given(function, "always")
-    assert len(expected) % 3 == 0
-    assert given(capture.compile(function), "always") == expected
-
-
 def checkpointed(x: torch.Tensor, target: torch.Tensor) -> Any:
     return checkpoint(lambda x: F.mse_loss(x, target), x, use_reentrant=False)
 
 
-def test_a_warning_in_a_body_breaks_no_graph() -> None:
-    given(capture.compile(checkpointed), "always")
+def batched(x: torch.Tensor, target: torch.Tensor) -> Any:
+    return torch.vmap(loss, (0, None))(x.expand(2, 2, 3), target)
+
+
+def derived(x: torch.Tensor, target: torch.Tensor) -> Any:
+    return torch.vmap(torch.func.grad(loss), (0, None))(x.expand(2, 2, 3), target)
+
+
+BODIES = (checkpointed, batched, derived)
+
+
+@pytest.mark.parametrize("function", BODIES, ids=lambda f: f.__name__)
+def test_a_warning_in_a_body_breaks_no_graph(function: Callable[..., Any]) -> None:
+    given(capture.compile(function), "always")
     assert not capture.counters["graph_breaks"]
+
+
+def test_a_compilation_of_a_body_gives_no_warning() -> None:
+    expected, found = (
+        given(lambda *args: run(*args).sum().backward(), "always", calls=1)
+        for run in (of_a_leaf(batched), of_a_leaf(capture.compile(batched)))
+    )
+    assert found == expected
+
+
+def of_a_leaf(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, target: function(x.clone().requires_grad_(), target)
+
+
+@pytest.mark.parametrize(
+    "function", [*FUNCTIONS, deprecated, *BODIES], ids=lambda f: getattr(f, "__name__", "module")
+)
+def test_they_come_at_each_call_if_the_filter_says_so(function: Callable[..., Any]) -> None:
+    expected = given(function, "always")
+    assert len(expected) % 3 == 0
+    assert given(capture.compile(function), "always") == expected
 
 
 def stored(function: Callable[..., Any], action: str) -> tuple[Any, int, int]:
