@@ -10,6 +10,7 @@ Out: the results of the forward. Autograd calls the backward.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -67,13 +68,19 @@ class InBodiesOnce(InBodies):
     backward = staticmethod(once_differentiable(InBodies.backward))  # type: ignore[assignment]
 
 
-#: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
-_apply = super(torch.autograd.Function, InBodies).apply
-_apply_once = super(torch.autograd.Function, InBodiesOnce).apply
+@functools.cache
+def _apply_of(name: str, once: bool) -> Any:
+    """It skips `torch.autograd.Function.apply`, whose checks serve functorch. Errors of autograd name the
+    class as they name the program's.
+    """
+    cls = type(name, (InBodiesOnce if once else InBodies,), {})
+    return super(torch.autograd.Function, cls).apply
 
 
-def in_bodies(parts: tuple[Any, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The results of `Bodies(*parts)`. The parts are values that the store can write."""
+def in_bodies(name: str, parts: tuple[Any, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The results of `Bodies(*parts)`. The parts are values that the store can write. `name`: that of the
+    program's class.
+    """
     bodies = Bodies(*parts)
-    results: tuple[torch.Tensor, ...] = (_apply_once if bodies.once else _apply)(bodies, *tensors)
+    results: tuple[torch.Tensor, ...] = _apply_of(name, bodies.once)(bodies, *tensors)
     return results

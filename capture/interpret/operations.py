@@ -64,6 +64,7 @@ class Operations:
         self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
         self.bodies: Counter[str] = Counter()  # how many bodies have the name, without its number
         self.heard: list[Heard] = []  # warnings of the present operation
+        self.function_views: dict[int, int] = {}  # memory of a view from a custom function -> step
         self.withheld: list[Heard] | None = None  # those of the present body, which may run more than once
 
     def add(
@@ -262,7 +263,24 @@ class Operations:
                 if not self.output.symbols.policy.breaks_at_numbers(found or ()):
                     raise SizesAsNumbers(f"{name}: {error}", found) from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            raise GraphBreak("torch_op_failed", name=name, error=text) from error
+            signal = GraphBreak("torch_op_failed", name=name, error=text)
+            if " is a view and " in text:
+                signal.born = self._born_in_a_function(given)
+            raise signal from error
+
+    def note_views(self, results: Iterable[Variable]) -> None:
+        """Note the views among the results of a custom autograd function. Autograd refuses writes to them;
+        outside of the graph it would not.
+        """
+        for result in results:
+            if isinstance(result, TensorVariable) and result.fake._is_view():
+                self.function_views.setdefault(_memory(result.fake), self.output.root_step)
+
+    def _born_in_a_function(self, given: list[Any]) -> int | None:
+        """The step that made one of the tensors, or a view of its memory, by a custom autograd function."""
+        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+        steps = [self.function_views.get(_memory(tensor)) for tensor in tensors]
+        return min((step for step in steps if step is not None), default=None)
 
     def _places(self, given: list[Any], others: frozenset[str] | None) -> frozenset[str] | None:
         """Where the symbols of the operands come from, with the `others`."""
@@ -307,6 +325,10 @@ class Operations:
         part = self.output.graph.call_function(operator.getitem, (node, index))
         part.meta |= {name: node.meta[name] for name in ("stack_trace", PLACES) if name in node.meta}
         return self.wrap_result(value[index], part)
+
+
+def _memory(fake: torch.Tensor) -> int:
+    return fake.untyped_storage()._cdata
 
 
 #: functions whose loop over time torch would unroll

@@ -342,6 +342,7 @@ def _as_node(tx: Interpreter, function: ClassVariable, args: list[Variable], tri
             if isinstance(item, TensorVariable) and item.fake is tensor.fake:  # the function wrote to it
                 tensor.node = item.node
                 items[place] = tensor
+    tx.output.operations.note_views(items)
     return TupleVariable(items) if isinstance(trial.result, TupleVariable) else items[0]
 
 
@@ -400,7 +401,8 @@ def _in_bodies(tx: Interpreter, args: list[Variable], trial: Trial) -> list[Vari
     trial.finish()
 
     parts = tuple(vars(bodies).values())
-    call = outlined(f"{trial.function.cls.__name__}_apply", functools.partial(in_bodies, parts))
+    name = trial.function.cls.__name__
+    call = outlined(f"{name}_apply", functools.partial(in_bodies, name, parts))
     variables = [tx.output.operations.variable_of(node) for node in nodes]
     with _unseen(tx.output):
         made = iter(tx.output.call_function(tx, call, variables, {}).unpack(tx))
