@@ -73,7 +73,7 @@ def _apply_of(name: str, once: bool) -> Any:
     """It skips `torch.autograd.Function.apply`, whose checks serve functorch. Errors of autograd name the
     class as they name the program's.
     """
-    cls = type(name, (InBodiesOnce if once else InBodies,), {})
+    cls: Any = type(name, (InBodiesOnce if once else InBodies,), {})
     return super(torch.autograd.Function, cls).apply
 
 

@@ -174,10 +174,35 @@ def _on_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda left, right, **kwargs: function(as_float(left), as_float(right), **kwargs)
 
 
-#: Operations for which torch._numpy computes in another precision than NumPy.
-CORRECTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = dict.fromkeys(
-    ("truediv", "divide", "true_divide"), _on_floats
-)
+def _with_signed_zeros(clip: Callable[..., Any]) -> Callable[..., Any]:
+    """Where a value equals a bound, NumPy takes the value, or the bound if one of the bounds is an array."""
+    where = _tensor_callable("function", "where")
+
+    def exact(array: Any, min: Any, max: Any) -> Any:
+        found = clip(array, min, max)
+        if min is None or max is None or not found.tensor.is_floating_point():
+            return found
+        if all(bound.tensor.numel() == 1 for bound in (min, max) if hasattr(bound, "tensor")):
+            return where(found == array, array, found)
+        raised = where(array == min, min, found)
+        return where(raised == max, max, raised)
+
+    def clipped(array: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        found = exact(array, min, max)
+        if out is None:
+            return found
+        clip(array, min, max, out)  # it may be an argument, too
+        out[...] = found
+        return out
+
+    return clipped
+
+
+#: Operations for which torch._numpy computes in another precision than NumPy, or gives zeros of another sign.
+CORRECTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    **dict.fromkeys(("truediv", "divide", "true_divide"), _on_floats),
+    "clip": _with_signed_zeros,
+}
 
 
 def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

@@ -282,3 +282,25 @@ def test_what_is_read_at_a_changing_index() -> None:
             mine, eager = np.zeros(shape), np.zeros(shape)
             np.testing.assert_array_equal(compiled(mine, index), function(eager, index))
             np.testing.assert_array_equal(mine, eager)
+
+
+ZEROS = np.array([-0.0, 0.0, math.nan, -1.0, 2.0])
+CLIPS = {
+    "numbers": lambda a: np.clip(a, 0, 1),
+    "negative zero": lambda a: np.clip(a, -1, -0.0),
+    "method": lambda a: a.clip(-0.0, 1),
+    "one bound": lambda a: np.clip(a, 0, None),
+    "arrays": lambda a: np.clip(a, np.zeros(5), 1.0),
+    "two arrays": lambda a: np.clip(a, -np.zeros(5), np.zeros(5)),
+    "element": lambda a: np.clip(a[0], 0, 1),
+    "out": lambda a: np.clip(a, 0, 1, out=(b := a.copy())) + b,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CLIPS)
+def test_clip_keeps_the_sign_of_zeros(name: str, dtype: Any) -> None:
+    function, array = CLIPS[name], ZEROS.astype(dtype)
+    found, expected = capture.compile(function, fullgraph=True)(array), function(array)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
