@@ -1,7 +1,8 @@
 """Gradients of a recurrent layer over packed sequences that have derivatives themselves.
 
 In:  the tensors of a layer (`codegen.rewrite.recurrent_operators`), their gradients, the rows of each step.
-Out: the same gradients as results of a node of autograd's graph. Its backward is one operator.
+Out: the same gradients as results of a node of autograd's graph. Its backward is one operator, which has
+     derivatives as well.
 
     (of_gates, ...)   ->   PackedGradients;   backward: packed_derivatives("lstm", False, rows, kept, ...)
 """
@@ -14,40 +15,42 @@ from typing import Any
 import torch
 
 from codegen.kernel import packed_derivatives  # noqa: F401  defines the operator
-from codegen.kernel.errors import UntraceableError
 
 Tensor = torch.Tensor
 
 
 class PackedGradients(torch.autograd.Function):
+    """The gradients, or their derivatives of an order: the backward is this function again."""
+
     @staticmethod
     def forward(
         ctx: Any,
-        kind: str,
-        reverse: bool,
+        layer: tuple[str, bool, int, int],
         rows: Tensor,
         kept: Tensor,
-        found: Sequence[Tensor],
+        found: Sequence[Tensor] | None,
         gates: Tensor,
-        tensors: int,
-        *rest: Tensor,
+        *given: Tensor,
     ) -> tuple[Tensor, ...]:
-        """`rest`: so many tensors, and the gradients of the results. Of a bias only the shape is read."""
-        values = [t if t.dim() > 1 else torch.zeros(t.shape, dtype=t.dtype) for t in rest]
-        ctx.save_for_backward(rows, kept, *values)
-        ctx.kind, ctx.reverse, ctx.tensors = kind, reverse, tensors
-        return tuple(torch.ops.aten.alias.default(grad) for grad in found)
+        """`given`: so many tensors as the layer has, the gradients of its results, and for each further order
+        its tangents. `found`: the gradients; None where there are tangents.
+        """
+        ctx.save_for_backward(rows, kept, gates, *given)
+        ctx.layer = kind, reverse, tensors, grads = layer
+        if found is not None:
+            return tuple(torch.ops.aten.alias.default(grad) for grad in found)
+        # Of a bias only the shape is read: a graph of derivatives need not have its value.
+        own = [t if t.dim() > 1 else torch.zeros(t.shape, dtype=t.dtype) for t in given[:tensors]]
+        sent, tangents = given[tensors : tensors + grads], given[tensors + grads :]
+        made: list[Tensor] = torch.ops._capture.packed_derivatives(
+            kind, reverse, rows, kept, own, list(sent), list(tangents)
+        )
+        return tuple(made)
 
     @staticmethod
     def backward(ctx: Any, *tangents: Tensor) -> Any:
-        if torch.is_grad_enabled():
-            raise UntraceableError("third derivatives through packed sequences")
-        rows, kept, *rest = ctx.saved_tensors
-        tensors, grads = rest[: ctx.tensors], rest[ctx.tensors :]
-        of_gates, *others = torch.ops._capture.packed_derivatives(
-            ctx.kind, ctx.reverse, rows, kept, tensors, grads, list(tangents)
-        )
-        return None, None, None, None, None, of_gates, None, *others
+        rows, kept, gates, *given = ctx.saved_tensors
+        return None, None, None, None, *apply(ctx.layer, rows, kept, None, gates, *given, *tangents)
 
 
 #: skips `torch.autograd.Function.apply`, whose checks are for functorch
@@ -67,5 +70,6 @@ def differentiable(
     the tensors and to `grads`.
     """
     gates, *others = tensors
-    made: tuple[Tensor, ...] = apply(kind, reverse, rows, kept, found, gates, len(others), *others, *grads)
+    layer = kind, reverse, len(others), len(grads)
+    made: tuple[Tensor, ...] = apply(layer, rows, kept, found, gates, *others, *grads)
     return made

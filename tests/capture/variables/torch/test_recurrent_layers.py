@@ -221,9 +221,11 @@ def test_batch_sizes_that_fit_no_data_are_eagers_error(sizes: list[int]) -> None
     assert errors[0] == errors[1]
 
 
-@pytest.mark.parametrize("options", [{"bidirectional": True}, {"bias": False}])
+@pytest.mark.parametrize("options, orders", [({"bidirectional": True}, 3), ({"bias": False}, 4)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_packed_sequences_have_derivatives(kind: str, options: dict[str, Any]) -> None:
+def test_gradients_of_packed_sequences_have_derivatives(
+    kind: str, options: dict[str, Any], orders: int
+) -> None:
     capture.reset()
     torch.manual_seed(0)
     model = Packed(kind, torch.float64, **options)
@@ -234,10 +236,13 @@ def test_gradients_of_packed_sequences_have_derivatives(kind: str, options: dict
         first.requires_grad_()
         states = (first, first.sin()) if kind == "lstm" else (first,)
         results = function(data, torch.tensor([3, 2, 1]), *states)
-        loss = sum(result.square().sum() for result in results)
-        grads = torch.autograd.grad(loss, [data, first, *model.parameters()], create_graph=True)
-        total = sum(grad.sin().sum() for grad in grads)
-        found.append([*grads, *torch.autograd.grad(total, [data, first, *model.parameters()])])
+        total, made = sum(result.square().sum() for result in results), []
+        for order in range(orders):
+            goes_on = order < orders - 1
+            grads = torch.autograd.grad(total, [data, first, *model.parameters()], create_graph=goes_on)
+            total = sum(grad.sin().sum() for grad in grads)
+            made += grads
+        found.append(made)
     torch.testing.assert_close(found[1], found[0])
     torch.testing.assert_close(found[2], found[0])
     assert_native(fast, (data, torch.tensor([3, 2, 1]), *states))
