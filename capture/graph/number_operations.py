@@ -160,8 +160,9 @@ def _floating_dtype(values: Sequence[Any]) -> torch.dtype:
 
 
 def _scaled(name: str) -> Callable[..., torch.Tensor]:
-    def form(tensor: torch.Tensor, other: Any, *, alpha: Any = 1) -> torch.Tensor:
-        return getattr(tensor, name)(other * alpha)
+    def form(tensor: torch.Tensor, other: Any, *old: torch.Tensor, alpha: Any = 1) -> torch.Tensor:
+        scaled = other * (old[0] if old else alpha)  # an old form is `add(tensor, alpha, other)`
+        return getattr(tensor, name)(scaled)
 
     return form
 

@@ -142,6 +142,7 @@ OUTSIDE_FUNCTIONS = [
     "torch.from_numpy",
     "torch.frombuffer",
     "torch.from_file",
+    "torch.fbgemm_pack_quantized_matrix",  # reads the memory of fake tensors too
     "torch.set_printoptions",
     "torch.set_grad_enabled",
     "torch.set_warn_always",

@@ -96,7 +96,7 @@ class FakeMode(FakeTensorMode):
         self.shape_env = None
         self.symbolic: SymbolicRules | None = None  # set by `codegen.fake.symbolic.use_sizes`
         self.allow_scalar_outputs = False
-        self._allow_unsafe_data_ptr_access = True
+        self._allow_unsafe_data_ptr_access = False  # a kernel that reads the memory raises, and never crashes
         self.allow_meta = False
         self.cache_enabled = False
         self.cache_crosscheck_enabled = False
@@ -204,7 +204,7 @@ class FakeMode(FakeTensorMode):
         fake = torch.Tensor._make_subclass(
             FakeTensor, meta, meta.requires_grad, dispatch_device=True, device_for_backend_keys=device
         )
-        torch._C._set_warn_deprecated_on_mutable_data_ptr(fake)
+        torch._C._set_throw_on_mutable_data_ptr(fake)
         vars(fake).update(template)
         return fake
 

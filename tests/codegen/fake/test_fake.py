@@ -439,3 +439,23 @@ def test_mixed_dtypes_raise_as_in_eager(name: str, dynamic: bool) -> None:
         with pytest.raises(RuntimeError) as found:
             capture.compile(function, dynamic=dynamic)(x)
         assert str(found.value) == str(expected.value)
+
+
+def _initialized(x: torch.Tensor) -> torch.Tensor:
+    return torch._sobol_engine_initialize_state_(torch.zeros(x.shape[0], 30, dtype=torch.long), 8)
+
+
+def _saturated(x: torch.Tensor) -> torch.Tensor:
+    return torch._saturate_weight_to_fp16(x)
+
+
+def _packed(x: torch.Tensor) -> torch.Tensor:
+    return x + len(torch.fbgemm_pack_quantized_matrix(x.to(torch.int8)))
+
+
+@pytest.mark.filterwarnings("ignore:fbgemm_pack_quantized_matrix")
+@pytest.mark.parametrize("function", [_initialized, _saturated, _packed])
+def test_kernels_that_read_memory_do_not_run_on_fake_tensors_with_symbolic_sizes(function: Any) -> None:
+    """These sizes hide from torch's kernels that there is no memory."""
+    x = torch.ones(8, 8)
+    assert torch.equal(capture.compile(function, dynamic=True)(x), function(x))

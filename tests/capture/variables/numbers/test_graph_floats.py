@@ -121,6 +121,20 @@ def test_no_break(program) -> None:
     assert not capture.counters["graph_breaks"] and not capture.counters["recompiles"]
 
 
+@pytest.mark.filterwarnings("ignore:This overload")
+def test_a_factor_in_front_of_the_other_tensor_is_in_the_graph(recwarn) -> None:
+    """An old form of torch, which optimizers still have."""
+
+    def step(x, n):
+        return x.clone().add_(n.item(), x * x), x.sub(float(n), x * 3)
+
+    captured = capture.compile(step)
+    for value in (3.0, 4.5):
+        n = torch.tensor(value, dtype=torch.float64)
+        assert same(captured(X, n), step(X, n))
+    assert not any(issubclass(warning.category, capture.CaptureWarning) for warning in recwarn)
+
+
 @pytest.mark.parametrize("momentum", [None, 0.3])
 def test_momentum_of_a_batch_norm_that_changes(momentum) -> None:
     torch.manual_seed(0)
