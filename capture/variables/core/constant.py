@@ -166,11 +166,18 @@ class ConstantVariable(Variable):
         return fold(getattr(self.value, name), args, kwargs)
 
     def unpack(self, tx: Interpreter) -> list[Variable]:
+        if isinstance(self.value, enum.Enum) and hasattr(type(self.value), "__iter__"):
+            if is_written(type(self.value), "__iter__"):
+                return self.iterate(tx).unpack(tx)
+            members: Any = self.value
+            return [constant(item) for item in members]
         if isinstance(self.value, (str, bytes)):
             return [ConstantVariable(item) for item in self.value]
         return raise_type_error(f"'{shown_name(type(self.value))}' object is not iterable")
 
     def iterate(self, tx: Interpreter) -> Variable:
+        if isinstance(self.value, enum.Enum) and is_written(type(self.value), "__iter__"):
+            return self.get_attr(tx, "__iter__").call(tx, [], {}).iterate(tx)
         return make(Iterator, self.unpack(tx), origin=self)
 
     def reconstruct(self, code: PythonCode) -> None:

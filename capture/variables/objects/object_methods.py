@@ -15,6 +15,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
+from capture.variables.core.shown_names import shown_name
 from capture.variables.objects import copy_polyfills
 from capture.variables.operations.equality import same_object
 
@@ -37,7 +38,7 @@ def _get_attribute(tx: Interpreter, owner: ObjectVariable, name: Variable) -> Va
     found = owner.generic_get_attr(tx, name.as_constant())
     if found is None:
         raise raise_new(
-            AttributeError, f"'{owner.cls.__name__}' object has no attribute '{name.as_constant()}'"
+            AttributeError, f"'{shown_name(owner.cls)}' object has no attribute '{name.as_constant()}'"
         )
     return found
 

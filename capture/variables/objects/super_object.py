@@ -117,13 +117,15 @@ def find_after(cls: type, after: type, name: str) -> Any:
 @rule(super)
 def _super(tx: Interpreter, cls: Variable | None = None, owner: Variable | None = None) -> Variable:
     if cls is None:
+        if tx.code.co_argcount == 0:
+            raise raise_new(RuntimeError, "super(): no arguments")
+        name = tx.code.co_varnames[0]
+        if name not in tx.cells and name not in tx.locals:
+            raise raise_new(RuntimeError, "super(): arg[0] deleted")
         cell = tx.cells.get("__class__")
         if cell is None:
             raise raise_new(RuntimeError, "super(): __class__ cell not found")
         cls = tx.read_cell(cell, "__class__")
-        name = tx.code.co_varnames[0]
-        if name not in tx.cells and name not in tx.locals:
-            raise raise_new(RuntimeError, "super(): arg[0] deleted")
         owner = tx.read_cell(tx.cells[name], name) if name in tx.cells else tx.load_local(name)
     if not isinstance(cls, ClassVariable) or owner is None:
         raise GraphBreak("builtin", name="super", value=cls)

@@ -164,7 +164,7 @@ class ObjectVariable(Variable):
         getter = self.class_entry("__getattr__")
         if getter is not MISSING:
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
-        raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+        raise raise_new(AttributeError, f"'{shown_name(self.cls)}' object has no attribute '{name}'")
 
     def generic_get_attr(self, tx: Interpreter, name: str) -> Variable | None:
         """`object.__getattribute__`. None if that raises AttributeError."""
@@ -270,7 +270,7 @@ class ObjectVariable(Variable):
                 if pending is None and self.source is not None:
                     tx.output.guards.add(HasAttributeGuard.of(self.source, self.value, name))
                 raise raise_new(
-                    AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
+                    AttributeError, f"'{shown_name(self.cls)}' object has no attribute '{name}'"
                 ) from None
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
         if self.base_value is not None and isinstance(found, TUPLE_GETTER):
@@ -311,7 +311,7 @@ class ObjectVariable(Variable):
             if not isinstance(found, types.MemberDescriptorType):
                 raise GraphBreak("set_attr", value=self, name=name)
         elif self.cls.__dictoffset__ == 0:
-            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+            raise raise_new(AttributeError, f"'{shown_name(self.cls)}' object has no attribute '{name}'")
         tx.output.side_effects.store_attr(self, name, value)
 
     def del_attr(self, tx: Interpreter, name: str) -> None:
@@ -341,7 +341,7 @@ class ObjectVariable(Variable):
             if is_data_descriptor(found):
                 raise GraphBreak("set_attr", value=self, name=name)
         if self.instance_attribute(tx, name) is None:
-            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+            raise raise_new(AttributeError, f"'{shown_name(self.cls)}' object has no attribute '{name}'")
         tx.output.side_effects.delete_attr(self, name)
 
     # --- operations through dunder methods ---

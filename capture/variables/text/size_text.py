@@ -116,9 +116,24 @@ def text_of(tx: Interpreter, function: Callable[..., str], operands: list[Variab
         if late is None:
             raise GraphBreak("builtin", name=function.__name__, value=operands[0])
         return late
-    if any(is_open(tx, operand) for operand in operands):
+    if any(is_open(tx, operand) for operand in operands) and not _may_raise(function, operands):
         return SizeTextVariable(function, operands)
     return fold(function, operands, {})
+
+
+def _may_raise(function: Callable[..., str], operands: list[Variable]) -> bool:
+    """Whether it raises for samples of the numbers: Python raises where the program makes the text."""
+    if not all(is_symbolic(operand) or isinstance(operand, ConstantVariable) for operand in operands):
+        return False
+    samples = [held for operand in operands if (held := late_values.samples_of(operand)) is not None]
+    if len(samples) < len(operands):  # of a size that only the run knows
+        return False
+    try:
+        for given in zip(*samples):
+            function(*given)
+    except Exception:
+        return True
+    return False
 
 
 def joined(*parts: str) -> str:

@@ -110,3 +110,47 @@ def slices_of_wrong_length(x):
         except TypeError as error:
             texts.append(str(error))
     return x + 1, texts
+
+
+class Restarts:
+    """Each `iter()` of it begins anew."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def __iter__(self):
+        self.at = 0
+        return self
+
+    def __next__(self):
+        if self.at == self.end:
+            raise StopIteration
+        self.at += 1
+        return self.at
+
+
+class OnlyNext:
+    def __init__(self):
+        self.at = 0
+
+    def __next__(self):
+        self.at += 1
+        if self.at > 3:
+            raise StopIteration
+        return self.at
+
+
+class Holds:
+    def __iter__(self):
+        return OnlyNext()
+
+
+@case(ops=1)
+def a_list_of_the_rest(x):
+    first, *rest = Restarts(3)
+    *front, last = Restarts(2)
+    try:
+        one, *others = Holds()
+    except TypeError as error:
+        others = str(error)
+    return x + 1, first, rest, front, last, others

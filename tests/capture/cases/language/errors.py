@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import operator
+import types
 
 import torch
 
@@ -311,3 +312,14 @@ def cells_without_contents_across_breaks(x):
         texts.append((type(error).__name__, str(error)))
     later = 3
     return texts, y, later
+
+
+@case(ops=1)
+def names_of_classes_in_errors(x):
+    space = types.SimpleNamespace(a=1)
+    return x + 1, [
+        outcome(lambda: space.b),
+        outcome(lambda: delattr(space, "q")),
+        outcome(lambda: super()),
+        outcome(lambda: object.__getattribute__(space, "c")),
+    ]

@@ -200,3 +200,32 @@ class Digit(enum.IntEnum):
 @case(graphs=1, ops=2, args=lambda: (torch.ones(2), {"p": 3, 1: 5}, {"q": 1}))
 def members_that_equal_the_keys_of_a_dict(x, d, other):
     return x * d[Letter.P] + d.get(Digit.ONE), Letter.P in d, Letter.P in other, Digit.ONE in d.keys()
+
+
+class Walked(enum.Enum):
+    ONE = 1
+    TWO = 2
+
+    def __iter__(self):
+        yield self.name
+        yield self.value
+
+
+class Letters(str, enum.Enum):
+    AB = "ab"
+
+    def __iter__(self):
+        return iter((1, 2))
+
+
+@case(ops=1)
+def items_of_members(x):
+    both = FL.R | FL.W
+    found = []
+    try:
+        found += [list(both), [flag.name for flag in both], tuple(both), [*FL(5)], set(both) == {FL.R, FL.W}]
+        first, second = both
+        found += [first, second, list(FL(0)), list(Walked.TWO), [*Walked.ONE], tuple(Letters.AB)]
+    except TypeError as error:
+        found.append(str(error))
+    return x + 1, found

@@ -182,3 +182,14 @@ def floats_of_modules_once_they_changed(module, x):
 @calls([(Slope(s), tensor(3, 4)) for s in (0.1, 0.1)], graphs=1, ops=2)
 def floats_of_modules_are_constants(module, x):
     return module(x)
+
+
+@calls(with_int(2, 3, 4), graphs=3)
+def formats_that_ints_refuse(x, n):
+    errors = []
+    for spec in ("z", ".2d", "q", "5d"):
+        try:
+            errors.append(f"{n:{spec}}")
+        except ValueError as error:
+            errors.append(str(error))
+    return x + n, errors
