@@ -59,6 +59,8 @@ TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
 _ASKS_FOR_COMPILERS = tuple(
     _TORCH + os.path.join("nn", "modules", name) for name in ("transformer.py", "module.py")
 )
+#: packages that do: locks of others are not looked at, with a warning
+_PACKAGES_ASK_FOR_COMPILERS = frozenset({"tensordict"})
 _OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
     [
@@ -307,11 +309,12 @@ def saves_through_hooks() -> bool:
 
 
 def gives_compilers_other_values(code: CodeType) -> bool:
-    """Whether the results of this code of torch depend on `torch.compiler.is_compiling()`.
+    """Whether the results of this code of a library depend on `torch.compiler.is_compiling()`.
 
     The answer must then be the answer of eager.
     """
-    return code.co_filename in _ASKS_FOR_COMPILERS
+    path = code.co_filename
+    return path in _ASKS_FOR_COMPILERS or _package_of(path) in _PACKAGES_ASK_FOR_COMPILERS
 
 
 def is_whole_or_nothing(code: CodeType) -> bool:

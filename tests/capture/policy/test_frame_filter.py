@@ -247,3 +247,11 @@ def test_nothing_below_an_import_is_captured(when, tmp_path, monkeypatch):
         found = imported_in_a_block.shifted(x)
     torch.testing.assert_close(found, (x + 1).sin())
     assert capture.counters["graphs"]["compiled"] == 1
+
+
+@pytest.mark.parametrize(("package", "answer"), [("tensordict", False), ("another", True)])
+def test_the_answer_of_eager_to_packages_that_check_less_under_a_compiler(package, answer) -> None:
+    source = "def f(x):\n    return x + 1, torch.compiler.is_compiling()\n"
+    namespace = {"torch": torch}
+    exec(compile(source, f"/lib/site-packages/{package}/base.py", "exec"), namespace)
+    assert capture.compile(namespace["f"])(torch.ones(3))[1] is answer
