@@ -34,6 +34,14 @@ OPEN = (torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape, torch
 PLAIN = (bool, int, float, complex, str, type(None), type(...), slice, torch.dtype, torch.device,
          torch.layout, torch.memory_format)  # fmt: skip
 
+#: operators without a kernel for floats
+OF_WHOLE_NUMBERS = frozenset(
+    getattr(torch.ops.aten, name)
+    for name in (
+        "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "bitwise_left_shift",
+        "bitwise_right_shift", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "gcd", "lcm",
+    )
+)  # fmt: skip
 #: functions that look at how their arguments were made
 OF_HISTORY = (torch.autograd.grad,)
 
@@ -91,7 +99,10 @@ def check_kernel(
     if function in OF_HISTORY:
         return
     leaves = pytree.tree_leaves((args, kwargs))
-    if is_usual(leaves, any(map(takes_numbers, called))) or all(func.is_view for func in called):
+    takes_floats = OF_WHOLE_NUMBERS.isdisjoint(func.overloadpacket for func in called)
+    if takes_floats and is_usual(leaves, any(map(takes_numbers, called))):
+        return
+    if all(func.is_view for func in called):
         return
     kind = (function, *map(_kind_of, leaves))
     if kind in _accepted or not all(map(can_be_asked, called)):

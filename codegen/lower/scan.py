@@ -40,6 +40,8 @@ def scanned(ctx: Any, combine: str, value: TensorExpr, dim: int) -> TensorExpr:
     if not value.shape:
         return copy_of(source)
     wide = cast(source, ACCUMULATED.get(ctx.dtype, ctx.dtype))
+    if combine == "sum" and value.shape[dim] == 1 and is_float(ctx.dtype):
+        return cast(apply("add", wide, 0.0), ctx.dtype)  # eager begins with 0.0: no sum is -0.0
     return Scan(combine, wide, dim % len(value.shape), ctx.dtype)
 
 

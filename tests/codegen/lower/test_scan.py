@@ -92,3 +92,15 @@ def test_records_among_nan_and_zeros_of_both_signs() -> None:
 
 def test_records_of_a_number() -> None:
     check(lambda x: torch.cummax(x, 0)[:2], torch.tensor(3.0), exact=True)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (2, 3)])
+def test_a_sum_of_negative_zeros(shape: tuple[int, ...]) -> None:
+    """Eager begins with 0.0."""
+
+    def sums(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.cumsum(0), x.cumsum(1), x.cumprod(0)
+
+    x = torch.full(shape, -0.0)
+    found, expected = capture.compile(sums)(x), sums(x)
+    assert [t.signbit().tolist() for t in found] == [t.signbit().tolist() for t in expected]
