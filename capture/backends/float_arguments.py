@@ -1,14 +1,18 @@
-"""Compiles graphs with float arguments: 0-d tensors that the graph reads with `item()`.
+"""Compiles graphs with floats that change: 0-d tensors that the graph reads with `item()`, and floats that it
+computes from ints.
 
-In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True),
-     and its inputs.
+In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True) or
+     such numbers (the decay of a rate by the number of the step), and its inputs.
 Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becomes tensor operations, and so
      do operators of a tensor and a float: one compilation serves all values. If an operator needs the number
      itself, the graph is compiled for each value: for the first `PROMPT` values at once, for another one when
-     it comes for the `AGAIN`th time, for at most `LIMIT` of them.
+     it comes for the `AGAIN`th time, for at most `LIMIT` of them. (Kernels compute simple floats of ints
+     themselves, `codegen/lower/size_floats.py`. These stay as they are.)
 
     s = scale.item(); x * (s + 1)
         ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
+    x * 0.9 ** n
+        ->   method_with_floats("__mul__", (1,), x, float_operation("pow", 0.9, torch.full((), n)))
     s = slope.item(); leaky_relu(x, s)
         ->   a graph for slope = 0.1, one for slope = 0.2, ...
 """
@@ -16,6 +20,7 @@ Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becom
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -26,7 +31,9 @@ from torch.fx.node import map_arg
 from capture.graph.named_functions import new_graph
 from capture.graph.number_operations import (
     FLOAT_PLACES,
+    FUNCTION_NAMES,
     OPERATION_NAMES,
+    SQUARE_ROOT,
     as_method,
     float_operation,
     keep_types,
@@ -50,7 +57,7 @@ def compile_with_floats(
     gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Compiler
 ) -> Callable[..., Any]:
     """`compile_graph(gm, example_inputs)`, without `item()` in the graph that it gets."""
-    read = _reads(gm.graph)
+    read = _reads(gm.graph, _floats_of_sizes(gm.graph))
     if not read:
         return compile_graph(gm, example_inputs)
     numbers = _needed_as_numbers(gm.graph, read)
@@ -157,17 +164,46 @@ def _reads_float(node: torch.fx.Node) -> bool:
     return tensor.dtype == torch.float64 and tensor.ndim == 0 and tensor.device.type == "cpu"
 
 
-def _reads(graph: torch.fx.Graph) -> dict[torch.fx.Node, set[torch.fx.Node]]:
-    """The reads of floats, and the floats computed from them -> the reads that each depends on."""
+def _reads(
+    graph: torch.fx.Graph, of_sizes: Collection[torch.fx.Node]
+) -> dict[torch.fx.Node, set[torch.fx.Node]]:
+    """The reads of floats, the floats `of_sizes`, and those computed from them -> the reads that each depends
+    on.
+    """
     found: dict[torch.fx.Node, set[torch.fx.Node]] = {}
     for node in graph.nodes:
         if _reads_float(node):
             found[node] = {node}
-        elif node.target in OPERATION_NAMES and all(map(_is_number, node.args)):
+        elif node.target in NAMES and all(map(_is_number, node.args)):
             below = [found[n] for n in node.all_input_nodes if n in found]
-            if below:
+            if below or node in of_sizes:
                 found[node] = set().union(*below)
     return found
+
+
+NAMES = OPERATION_NAMES | FUNCTION_NAMES
+#: the functions of floats that kernels compute from sizes
+OF_KERNELS = (operator.add, operator.sub, operator.mul, operator.truediv, torch.sym_float, SQUARE_ROOT)
+
+
+def _floats_of_sizes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The floats computed from ints, where there is one that kernels can't compute from sizes.
+
+    None where an operator needs the number itself.
+    """
+    found = {
+        node
+        for node in graph.nodes
+        if node.op == "call_function"
+        and node.target in NAMES
+        and isinstance(node.meta.get("example_value"), torch.SymFloat)
+        and all(map(_is_number, node.args))
+    }
+    if all(node.target in OF_KERNELS for node in found):
+        return set()
+    users = {user for node in found for user in node.users} - found
+    needed = any(_as_tensor_operation(user, found & {*user.all_input_nodes}) is None for user in users)
+    return set() if needed else found
 
 
 def _is_number(argument: Any) -> bool:
@@ -231,19 +267,28 @@ def _rewritten(
     """A copy of the graph in which all floats but those of `numbers` are tensors."""
     result = new_graph()
     made: dict[torch.fx.Node, torch.fx.Node] = {}
-    tensors = {node for node, below in read.items() if not below <= numbers}
+    tensors = {node for node, below in read.items() if not below or not below <= numbers}
     for node in graph.nodes:
         beside = [n for n in node.all_input_nodes if n in tensors]
         if node in tensors and _reads_float(node):
             made[node] = made[node.all_input_nodes[0]]
-        elif not beside:
+        elif not beside and node not in tensors:
             made[node] = result.node_copy(node, made.__getitem__)
         elif node in tensors:
-            args = map_arg((OPERATION_NAMES[node.target], *node.args), made.__getitem__)
-            made[node] = result.call_function(float_operation, args)
+            operands = [_as_float(n, made, result) for n in node.args]
+            made[node] = result.call_function(float_operation, (NAMES[node.target], *operands))
         else:
             call = _as_tensor_operation(node, beside)
             assert call is not None
             made[node] = result.call_function(call[0], *map_arg(call[1:], made.__getitem__))
             made[node].meta = dict(node.meta)
     return result
+
+
+def _as_float(operand: Any, made: dict[torch.fx.Node, torch.fx.Node], graph: torch.fx.Graph) -> Any:
+    """The operand of a float operation: a size becomes a tensor, too."""
+    if not isinstance(operand, torch.fx.Node):
+        return operand
+    if isinstance(operand.meta.get("example_value"), torch.SymInt):
+        return graph.call_function(torch.full, ((), made[operand]), {"dtype": torch.float64})
+    return made[operand]

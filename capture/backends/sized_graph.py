@@ -72,6 +72,7 @@ class SizedGraph:
         self._module = module
         self.compile_graph = compile_graph
         self.symbolic = symbolic
+        self.has_form = symbolic is not None and getattr(symbolic, "has_form", True)
         self.subject = events.subject()
         self.positions = tuple(i for i, value in enumerate(example_inputs) if type(value) is int)
         self.compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
@@ -105,6 +106,8 @@ class SizedGraph:
         key = self.key(args)
         if key in self.ready:
             return self.ready.pop(key)
+        if not self.has_form and self.is_for_later(key):
+            return self.by_operators(key)
         before = switch(OFF)
         try:
             with events.about(self.subject):
@@ -115,10 +118,17 @@ class SizedGraph:
         finally:
             switch(before)
 
+    def is_for_later(self, key: tuple[int, ...]) -> bool:
+        """Whether a graph for these ints alone is compiled only where they come again."""
+        return key not in self.compiled and len(self.compiled) >= min(PROMPT, LIMIT)
+
     def in_numbers(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
         """The graph for these ints alone, if the graph has no form for all ints."""
-        if key in self.compiled or len(self.compiled) < min(PROMPT, LIMIT):
+        if not self.is_for_later(key):
             return self.compile(key, args)
+        return self.by_operators(key)
+
+    def by_operators(self, key: tuple[int, ...]) -> Uncompiled:
         log.info(
             "a graph runs operator by operator for the sizes %s, for now: it was compiled for %d others",
             key,

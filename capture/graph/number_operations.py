@@ -11,6 +11,8 @@ Out: functions that are targets of graph nodes. On real tensors they do exactly 
 
 from __future__ import annotations
 
+import builtins
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +25,21 @@ PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
     name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow", "neg", "pos")
 }
 OPERATION_NAMES = {getattr(operator, name): name for name in PYTHON_OPERATIONS}
+SQUARE_ROOT: Any = torch._sym_sqrt  # type: ignore[attr-defined]
+#: functions of Python floats, as graph nodes have them -> name. Guards see to it that their arguments are in
+#: their domains (`capture/variables/numbers/arithmetic.py`); sine and cosine ask themselves.
+FUNCTION_NAMES: dict[Any, str] = {
+    **{getattr(math, name): name for name in ("exp", "log", "log2", "log10", "tanh", "atan", "fabs")},
+    **{getattr(math, name): name for name in ("sin", "cos", "tan")},
+    abs: "fabs",
+    SQUARE_ROOT: "sqrt",
+    torch.sym_max: "max",
+    torch.sym_min: "min",
+}
+PYTHON_OPERATIONS |= {
+    name: getattr(math, name, None) or getattr(builtins, name) for name in FUNCTION_NAMES.values()
+}
+FUNCTION_NAMES[torch.sym_float] = "pos"
 IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", "sub", "mul", "truediv")}
 
 
@@ -56,8 +73,25 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
     if runs_for_real(operands):
         values = [v.item() if isinstance(v, torch.Tensor) else v for v in operands]
         return torch.tensor(PYTHON_OPERATIONS[name](*values), dtype=torch.float64)
-    result = PYTHON_OPERATIONS[name](*operands)
+    result = (TENSOR_FUNCTIONS.get(name) or PYTHON_OPERATIONS[name])(*operands)
     return result.clone() if name == "pos" else result
+
+
+def _of_finite(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    def form(angle: torch.Tensor) -> torch.Tensor:
+        torch._assert_async(torch.isfinite(angle), "math domain error")
+        return function(angle)
+
+    return form
+
+
+TENSOR_FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
+    **{name: getattr(torch, name) for name in ("exp", "log", "log2", "log10", "tanh", "atan", "sqrt")},
+    **{name: _of_finite(getattr(torch, name)) for name in ("sin", "cos", "tan")},
+    "fabs": torch.abs,
+    "max": larger_of,
+    "min": smaller_of,
+}
 
 
 def checked_division(dividend: Any, divisor: torch.Tensor) -> torch.Tensor:

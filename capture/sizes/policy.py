@@ -49,6 +49,8 @@ VALUES_OF_SETTINGS = 4
 VALUES_OF_TEXTS = 2
 #: a loop that had this many lengths has others to come: an unrolled one would be captured for each of them
 LENGTHS_OF_LOOPS = 2
+#: the same of a loop with so many turns: to capture it takes seconds
+LENGTHS_OF_LONG_LOOPS, LONG = 1, 64
 #: an operation can't run on symbols: these are numbers in the next attempt, so many times one after the other
 MOST_STEPS = 3
 INT64 = range(-(2**63), 2**63)
@@ -452,14 +454,19 @@ class SizePolicy:
         if lengths:
             self.seen.ints.setdefault(source.text, set()).update(lengths)
 
-    def loop_varies(self, code: CodeType, index: int, length: int) -> bool:
-        """The same for the loop that begins at an instruction."""
-        return self._varies(self.seen.loops, _place(code, index), length)
+    def loop_varies(self, code: CodeType, index: int, length: int, symbolic: bool = True) -> bool:
+        """The same for the loop that begins at an instruction.
+
+        symbolic: whether the length is. Else there is nothing to break at, but it counts if the loop is long.
+        """
+        counts = symbolic or length >= LONG
+        return counts and self._varies(self.seen.loops, _place(code, index), length) and symbolic
 
     def _varies(self, seen: dict[Any, set[int]], place: Any, length: int) -> bool:
         lengths = seen.setdefault(place, set())
         lengths.add(length)
-        return self.may_break and len(lengths) > LENGTHS_OF_LOOPS
+        most = LENGTHS_OF_LOOPS if min(lengths) < LONG else LENGTHS_OF_LONG_LOOPS
+        return self.may_break and len(lengths) > most
 
     def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Whether a float is a symbol.

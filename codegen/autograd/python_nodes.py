@@ -10,7 +10,6 @@ transforms.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -47,17 +46,19 @@ def nodes_in_python(
 
     `views`: all of them, if an edge leads to one.
     """
-    apply = functools.cache(apply_of)  # of its own: a cache for all would keep the segments
+    functions: list[Callable[..., Any]] = []  # of the segments, made at the first call: most have none
 
     def wrap(given: tuple[Any, ...], *args: Any) -> tuple[Any, ...]:
         made = Views(views, args, given)
         places = [*args, *(None for _ in views)]  # what the edges lead to; then what is in the slots
-        for segment in segments:
+        if not functions:
+            functions.extend(map(apply_of, segments))
+        for segment, apply in zip(segments, functions):
             for place in segment.part.edges:
                 if places[place] is None:
                     places[place] = made.view(place - len(args))
             ends = [places[place] for place in segment.part.edges]
-            places += apply(segment)(in_slots(segment, given), saved_by(segment, given, args), *ends)
+            places += apply(in_slots(segment, given), saved_by(segment, given, args), *ends)
         return *given[:result_count], *made.all()
 
     return wrap

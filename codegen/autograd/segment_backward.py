@@ -52,7 +52,6 @@ class SegmentBackward:
         self.form = form
         self.next = NextOrder(recipe, part, (), kernels)
         self.make_backward = make_backward
-        self.partials = self.new_partials()
         self.lock = threading.Lock()
         #: the first one; None until it is compiled, for tangents of these strides
         self.backward: CompiledGraph | None = None
@@ -65,6 +64,10 @@ class SegmentBackward:
         """It is called when `backward` or one of `partials` has been compiled."""
         self.on_compiled = listener
         self.partials.on_compiled = lambda: listener(self)
+
+    @functools.cached_property
+    def partials(self) -> Partials:
+        return self.new_partials()
 
     def new_partials(self) -> Partials:
         return CompiledPartials(lambda: self.by_calls, len(self.part.slots), call_by_call, self.make_backward)

@@ -70,8 +70,7 @@ class OpenRecipe(DerivativeRecipe):
     opened: OpenInputs
 
     def __init__(self, recipe: DerivativeRecipe, key: Sequence[int]) -> None:
-        for name, value in vars(recipe).items():
-            setattr(self, name, value)
+        vars(self).update(vars(recipe))
         rest = iter(key)
         self.inputs = [next(rest) if type(value) is int else value for value in recipe.inputs]
 

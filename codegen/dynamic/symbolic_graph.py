@@ -296,13 +296,18 @@ def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
         n.node.expr
         for node in graph.nodes
         if not _is_pointwise(node.target)
-        for n in _symbolic_in((node.args, node.kwargs))
+        for n in _symbolic_in((_positions_of(node), node.kwargs))
     }
     found += [position >= 0 for position in sorted(positions, key=str)]
     return [condition for condition in dict.fromkeys(found) if condition != sympy.true]
 
 
 DIVISIONS = ("FloorDiv", "CleanDiv", "Mod", "PythonMod")
+
+
+def _positions_of(node: fx.Node) -> tuple[Any, ...]:
+    """The arguments that may be positions: what a tensor is filled with is none."""
+    return node.args[:1] if node.target is torch.ops.aten.full.default else node.args
 
 
 def _is_pointwise(target: Any) -> bool:

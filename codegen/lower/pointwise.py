@@ -226,9 +226,12 @@ def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorE
         return NotImplemented
     if alpha == 1 and not isinstance(alpha, bool):
         return rounded(ctx, apply(op, first, second))
-    if is_float(first.dtype):  # eager rounds once
+    if isinstance(alpha, (SizeFloat, Poly)):
+        [alpha] = operands(ctx, _number_in(ctx.dtype, alpha))
+    elif is_float(first.dtype):
         alpha = representable(alpha, ctx.dtype)
-        return rounded(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
+    if is_float(first.dtype):  # eager rounds once
+        return rounded(ctx, apply("fma", apply("neg", second) if op == "sub" else second, alpha, first))
     return rounded(ctx, apply(op, first, mul(second, alpha)))
 
 

@@ -273,7 +273,7 @@ def _view_at(tensor: Any, key: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         if item is Ellipsis:
             dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
         elif isinstance(item, (int, torch.SymInt)):
-            tensor = tensor.select(dim, item)
+            tensor = tensor.select(dim, _from_the_front(item, tensor.size(dim)))
         elif isinstance(item, torch.Tensor):
             rest += [slice(None)] * (dim - len(rest)) + [item]
             dim += 1
@@ -281,6 +281,16 @@ def _view_at(tensor: Any, key: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
             tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
             dim += 1
     return tensor, tuple(rest)
+
+
+def _from_the_front(position: Any, size: Any) -> Any:
+    """A position that counts from the end, counted from the front: kernels take no negative ones.
+
+    That of an unbacked symbol is not known.
+    """
+    if not all(number.node.has_hint() for number in (position, size) if isinstance(number, torch.SymInt)):
+        return position
+    return position + size if -size <= position < 0 else position
 
 
 def _has_symbols(key: Any) -> bool:
@@ -316,6 +326,8 @@ RESULTS_AS_IN_EAGER: dict[Any, Any] = {
 #: function, or name of a method -> what is traced in its place where some of its numbers are symbols
 TRACED_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of_sizes,
+    operator.getitem: item_of,
+    operator.setitem: set_item,
     torch.nn.functional.interpolate: interpolate,
     torch.nn.functional.multilabel_margin_loss: of_numbers_only,
     torch._C._nn.multilabel_margin_loss: of_numbers_only,

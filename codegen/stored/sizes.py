@@ -61,8 +61,8 @@ Key = tuple[int, ...]
 class KeptSizes:
     """As `symbolic`, and None stays None. `put(self)` is called when there is more to store.
 
-    stored_key: its key in the store. keys: ints for which templates were made. refused: ints for which there
-    is no plan.
+    stored_key: its key in the store. has_form: whether there are plans for any ints at all. keys: ints for
+    which templates were made. refused: ints for which there is no plan.
     """
 
     stored_key: str | None = None
@@ -74,6 +74,7 @@ class KeptSizes:
         self.refused: list[Key] = []
         self._put = put
         self._stored: Any = None
+        self.has_form = symbolic is not None
         self._planned_for: dict[int, Key] = {}  # by the id of a living template
         for key in keys[-PLANNED_AGAIN:]:
             self._plan(key, lambda template: None)
@@ -127,7 +128,7 @@ def sizes_data(kept: KeptSizes, writer: Writer, store: Any) -> dict[str, Any]:
     """Raises NotStored."""
     forward, *backward = plans_of(kept)
     return {
-        "planned": kept.symbolic is not None,
+        "planned": kept.has_form,
         "forward": templates_data(forward, kept, writer, store),
         "training": training_data(kept, backward, writer, store) if backward else None,
         "keys": kept.keys,
@@ -190,7 +191,8 @@ def segment_data(part: Any, later: Any, writer: Writer) -> dict[str, Any]:
 class StoredSizes:
     """The templates of another process.
 
-    inputs: an int for each int among the inputs of the graph. `module()` is the captured graph.
+    inputs: an int for each int among the inputs of the graph. `module()` is the captured graph. has_form:
+    as for `KeptSizes`.
     """
 
     stored_key: str | None = None
@@ -198,7 +200,7 @@ class StoredSizes:
     def __init__(self, data: dict[str, Any], reader: Reader, origin: Origin) -> None:
         self.inputs: list[Any] = origin.inputs
         self.module: Callable[[], fx.GraphModule] = lambda: origin.module
-        self.planned: bool = data["planned"]
+        self.has_form: bool = data["planned"]
         self.keys: list[Key] = [tuple(key) for key in data["keys"]]
         self.refused = {tuple(key) for key in data["refused"]}
         self.lock = threading.Lock()
@@ -208,7 +210,7 @@ class StoredSizes:
         self.training = None if training is None else StoredTraining(training, reader)
 
     def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
-        if not self.planned or tuple(key) in self.refused:
+        if not self.has_form or tuple(key) in self.refused:
             return None
         made = self._from_templates(tuple(key), add_template)
         if made is not None:

@@ -88,7 +88,7 @@ class RangeVariable(Variable):
 
     def iterate(self, tx: Interpreter) -> Variable:
         symbolic = any(map(is_symbolic, self.parts or ()))
-        if symbolic and tx.output.symbols.policy.loop_varies(tx.code, tx.index, len(self._value)):
+        if tx.output.symbols.policy.loop_varies(tx.code, tx.index, len(self._value), symbolic):
             return ChangingIterator(self)
         return RangeIterator(self.value)
 

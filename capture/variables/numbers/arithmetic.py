@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from capture.graph.number_operations import bit_length
+from capture.graph.number_operations import SQUARE_ROOT, bit_length
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry
 from capture.variables.core.base import Variable
@@ -43,8 +43,6 @@ from capture.variables.numbers.symbolic import (
 
 EXACT = 2**53  # a float holds each int up to here exactly
 INT64 = range(-(2**63), 2**63)
-
-SQUARE_ROOT: Any = torch._sym_sqrt  # type: ignore[attr-defined]
 
 # Functions of Python, and the functions that replace them in a graph and in bytecode. Both do the same on
 # plain numbers; the second ones are also defined on symbols.

@@ -272,6 +272,19 @@ def test_lists_of_changing_length(function: Any) -> None:
     assert captured[-1] == captured[-CALLS]
 
 
+@pytest.mark.parametrize(("turns", "unrolled"), [(5, 3), (80, 1)])
+def test_long_loops_are_unrolled_once(turns: int, unrolled: int) -> None:
+    """To unroll one takes as long as its turns. A short loop may have a few lengths."""
+    capture.reset()
+    model = Recurrent()
+    fast = capture.compile(model, backend="eager")
+    with torch.no_grad():
+        for i in range(4):
+            x = torch.randn(turns + i, 2, 4)
+            assert torch.equal(fast(x), model(x))
+            assert bool(counters["graph_breaks"]["iterate"]) == (i >= unrolled)
+
+
 def test_fullgraph_unrolls_loops_of_any_length() -> None:
     model = Recurrent()
     fast = capture.compile(model, backend="eager", fullgraph=True)

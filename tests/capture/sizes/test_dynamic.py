@@ -5,6 +5,8 @@ Also the effects that the symbols leave.
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 import random
 import subprocess
@@ -20,7 +22,7 @@ from capture.backends import float_arguments, sized_graph
 from capture.backends.float_arguments import compile_with_floats
 from capture.report.config import config
 from capture.report.counters import counters
-from codegen.compile_fx import compile_fx
+from codegen.compile_fx import compile_for_sizes, compile_fx
 from tests.capture.cases.sizes import (
     dynamic,
     dynamic_numbers,
@@ -397,6 +399,62 @@ def test_one_compilation_for_a_float_among_elements(dtype: torch.dtype, name: st
         assert got.dtype == expected.dtype and got.stride() == expected.stride()
         torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
     assert len(compiled) == 1
+
+
+#: A float that depends on a number, such as the count of steps.
+OF_NUMBERS = {
+    "a decay": lambda x, n: x * 0.9**n,
+    "a corrected mean": lambda x, n: x / (1 - 0.9 ** (n + 1)) ** 0.5,
+    "a cosine": lambda x, n: x * (0.5 * (1 + math.cos(math.pi * n / 50))),
+    "an exponential": lambda x, n: x + math.exp(-n / 7) * x.size(0),
+    "an angle": lambda x, n: x * math.sin(n * 0.1) + math.tanh(n) - math.atan(n),
+    "a logarithm": lambda x, n: (x - math.log(n + 1)).addcmul(x, x, value=math.log10(n + 2)),
+    "a warm-up": lambda x, n: x * min(1.0, n / 20) + max(n / 9, 0.5),
+    "a distance": lambda x, n: torch.where(x > 0, x, abs(n / 2 - 3)),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+@pytest.mark.parametrize("number", [int, float])
+def test_one_compilation_for_a_float_of_a_number(name: str, number: type) -> None:
+    function = OF_NUMBERS[name]
+    compiled = []
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("compiled for one number")
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        graph = compile_for_sizes(module, inputs)
+        assert graph is not None
+        return sized_graph.SizedGraph(lambda: module, inputs, refuse, graph)
+
+    backend = functools.partial(compile_with_floats, compile_graph=compile_graph)
+    captured = capture.compile(function, backend=backend, dynamic=True)
+    for n in (3, 5, 7, 30, 4, 1000, 2):
+        x = torch.randn(n % 4 + 3, dtype=torch.float64, requires_grad=True)
+        found, expected = captured(x, number(n)), function(x, number(n))
+        torch.testing.assert_close(found, expected, rtol=1e-14, atol=1e-14)
+        slopes = [torch.autograd.grad(result.sum(), x)[0] for result in (found, expected)]
+        torch.testing.assert_close(*slopes, rtol=1e-14, atol=1e-14)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("name", ["a cosine", "an angle", "an exponential"])
+def test_a_float_without_a_result(name: str) -> None:
+    """Python raises for an infinity, and for what is too large."""
+    function = {"an exponential": lambda x, s: x * math.exp(s)}.get(name, OF_NUMBERS[name])
+    captured = capture.compile(function, dynamic=True)
+    for s in (0.5, 1.5, math.inf, -math.inf, math.nan, 800.0, 2.5):
+        assert str(outcome(captured, (tensor(3), s))) == str(outcome(function, (tensor(3), s)))
+
+
+def test_integers_times_a_float_of_a_number() -> None:
+    """The operator takes the number itself."""
+    function = lambda x, n: x * 0.9**n  # noqa: E731
+    captured = capture.compile(function, dynamic=True)
+    for n in range(2, 9):
+        torch.testing.assert_close(captured(torch.arange(4), n), function(torch.arange(4), n))
 
 
 @pytest.mark.parametrize("name", STORED)

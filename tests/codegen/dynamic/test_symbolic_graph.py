@@ -49,6 +49,18 @@ def test_a_factor_that_is_a_symbol() -> None:
             assert torch.allclose(compiled(*args), scaled(*args), atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64], ids=str)
+@pytest.mark.parametrize("name", ["add", "sub", "rsub"])
+def test_a_multiple_that_is_a_symbol(name: str, dtype: torch.dtype) -> None:
+    def scaled(x: torch.Tensor, y: torch.Tensor, factor: int) -> torch.Tensor:
+        return getattr(torch, name)(x, y, alpha=factor)
+
+    fast = for_all_sizes(scaled)
+    for factor in (3, 2, 100):
+        args = torch.randn(7).mul(9).to(dtype), torch.randn(7).mul(9).to(dtype), factor
+        assert torch.equal(fast(*args), scaled(*args))
+
+
 def for_all_sizes(function: Any) -> Any:
     """The captured function; an error if a graph of it has to be compiled for one size."""
 
@@ -235,6 +247,34 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in (2, 3, 4, 6, 7, 2):
         assert torch.equal(graph(n, torch.ones(n))[0], torch.full((n,), 2.0))
     assert graph.direct_call.kept == 3
+
+
+def _written(x: torch.Tensor, i: int) -> torch.Tensor:
+    y = x.clone()
+    y[:, i] = 0.5
+    y[i] = y[i] * 2
+    y[i, -i] = x[0, 0]
+    return y
+
+
+PLACES = {
+    "column": lambda x, i: x[:, i] + 1,
+    "item": lambda x, i: x[i, i + 1].sin(),
+    "slices": lambda x, i: x[None, 1:, i, ..., None] + 1,
+    "from the end": lambda x, i: x[:, -i] + x[-i - 1],
+    "places": lambda x, i: x[i, torch.tensor([0, 1])] + x[torch.tensor([0, 1]), i],
+    "written": _written,
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_items_at_positions_that_change_are_compiled_once(name: str) -> None:
+    """Also where the first position is 0, as in a loop."""
+    function = PLACES[name]
+    fast = for_all_sizes(function)
+    for i in (3, 1, 5, 2, 6, 4):
+        x = torch.randn(8, 8)
+        torch.testing.assert_close(fast(x, i), function(x, i))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------
