@@ -31,14 +31,19 @@ class HiddenWrites:
         self.written = self.recorded = False
 
     def before(self, arguments: Any) -> Versions:
-        """The inputs of the graph that require grad among the arguments of an operation without grad mode."""
+        """The inputs of the graph that require grad among the arguments of an operation without grad mode.
+
+        Inference tensors do not count their writes, and autograd sees none.
+        """
         found: Versions = []
         if not self.splits or torch.is_grad_enabled():
             return found
 
         def note(node: torch.fx.Node) -> torch.fx.Node:
             fake = node.meta.get("example_value")
-            if node.op == "placeholder" and isinstance(fake, FakeTensor) and fake.requires_grad:
+            if node.op != "placeholder" or not isinstance(fake, FakeTensor):
+                return node
+            if fake.requires_grad and not fake.is_inference():
                 found.append((fake, fake._version))
             return node
 

@@ -17,6 +17,11 @@ from codegen.kernel.errors import UnsupportedTensor
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
+def is_leaf_of_inference(tensor: torch.Tensor) -> bool:
+    """An inference tensor that requires grad. Outside of inference mode, no other one may be made like it."""
+    return tensor.is_inference() and tensor.requires_grad and not torch.is_inference_mode_enabled()
+
+
 def has_lost_its_place(tensor: torch.Tensor) -> bool:
     """A view that was made without gradients, of memory that was then written to with gradients. torch raises
     where it is asked for its place in autograd's graph.
@@ -39,6 +44,7 @@ UNSUPPORTED_KEYS = (  # (test, name) of tensors without a fake twin; their dispa
 )
 UNSUPPORTED_TENSORS = (
     (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
+    (is_leaf_of_inference, "an inference tensor that requires grad"),
     (has_lost_its_place, "a view without a place in autograd's graph"),
 )
 _supported_keys: set[int] = set()  # dispatch keys of tensors that passed the tests of keys

@@ -136,6 +136,17 @@ def test_inference_mode_is_told_apart():
     assert sum(counters["recompiles"].values()) == 1
 
 
+def test_inference_tensors_that_require_grad_are_left_to_python():
+    """Outside of the mode, none can be made."""
+    with torch.inference_mode():
+        leaf = torch.ones(3).requires_grad_()
+    fast = capture.compile(lambda x: x * 2)
+    with capture.config.patch(raise_on_error=True):
+        assert torch.equal(fast(leaf), leaf * 2)
+        with torch.inference_mode():
+            assert torch.equal(fast(leaf), leaf * 2)
+
+
 def test_another_backend_has_a_graph_for_each_mode():
     modes = []
 
