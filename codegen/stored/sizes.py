@@ -75,13 +75,14 @@ class KeptSizes:
         self._put = put
         self._stored: Any = None
         self.has_form = symbolic is not None
+        self._living: list[int] = []  # the ids of the templates
         self._planned_for: dict[int, Key] = {}  # by the id of a living template
         for key in keys[-PLANNED_AGAIN:]:
             self._plan(key, lambda template: None)
 
     def graph_for(self, key: Sequence[int], add_template: Callable[[Any], None]) -> Any:
         made = self._plan(tuple(key), add_template)
-        known = self._made(), len(self.refused)
+        known = self._living, len(self.refused)
         if known != self._stored:
             self._stored = known
             self._put(self)
@@ -95,22 +96,20 @@ class KeptSizes:
             self.templates = [*self.templates, template][-TEMPLATES:]
             add_template(template)
 
-        before = self._made()
+        before = self._living
         made = self.symbolic.graph_for(key, add)
+        self._living = [id(template) for plans in plans_of(self) for template in plans]
         if made is None and key not in self.refused:
             self.refused = [*self.refused, key][-REFUSED:]
-        elif self._made() != before:
+        elif self._living != before:
             self.keys = [*self.keys, key][-TEMPLATES:]
-        # also where a part has a plan, and another one has none
-        self._planned_for = {template: self._planned_for.get(template, key) for template in self._made()}
+        if self._living != before:  # also where a part has a plan, and another one has none
+            self._planned_for = {template: self._planned_for.get(template, key) for template in self._living}
         return made
 
     def planned_for(self, template: Any) -> Key:
         """The ints for which it was made."""
         return self._planned_for[id(template)]
-
-    def _made(self) -> list[int]:
-        return [id(template) for plans in plans_of(self) for template in plans]
 
 
 def plans_of(kept: KeptSizes) -> list[list[Any]]:
