@@ -26,16 +26,13 @@ from torch._subclasses.fake_tensor import (
 from capture.graph.arguments import are_foreign, as_plain
 from capture.graph.number_operations import gives_float
 from capture.graph.program_places import PLACES
-from capture.graph.torch_warnings import Heard, give, give_again, give_once, hear, note_given
 from capture.interpret import node_annotations
 from capture.interpret.out_sizes import check_out_sizes, resizes_out
-from capture.policy.text_receivers import read_by_warnings, warnings_are_plain
 from capture.process.warning_filters import filtered
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.makers import constant, make
-from capture.variables.core.wrap import class_constant
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
@@ -45,7 +42,7 @@ from codegen.fake.shapes.spec import Spec
 from codegen.trace.silent_operations import WARNED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
@@ -63,9 +60,7 @@ class Operations:
         self.output = output
         self.choices: list[torch.Tensor] = []  # fake tensors that max() and min() chose
         self.bodies: Counter[str] = Counter()  # how many bodies have the name, without its number
-        self.heard: list[Heard] = []  # warnings of the present operation
         self.function_views: dict[int, int] = {}  # memory of a view from a custom function -> step
-        self.withheld: list[Heard] | None = None  # those of the present body, which may run more than once
 
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
@@ -102,7 +97,7 @@ class Operations:
         node = self.output.graph.create_node(kind, target, proxies, keywords)
         tx.note_places(node)
         node.meta["example_value"] = value
-        if self.heard:
+        if self.output.heard.present:
             node.meta[WARNED] = True
         self.output.inputs.uncounted.update(uncounted_writes(target, proxies, keywords))
         if (custom := node_annotations.current(tx)) is not None:
@@ -154,65 +149,12 @@ class Operations:
 
         torch.fx.node.map_arg(arguments, check)
 
-    def _heard_from(self, call: Callable[[], Any]) -> tuple[Any, list[Heard]]:
-        """The call may warn: it comes from a frame at its place in the program, and its warnings wait."""
-        translator = self.output.translator
-        return (call(), []) if translator is None else hear(call, translator.places_with_globals())
-
-    def _listen(self, call: Callable[[], Any]) -> Any:
-        result, self.heard = self._heard_from(call)
-        return result
-
-    @contextlib.contextmanager
-    def withholding(self) -> Iterator[list[Heard]]:
-        """The warnings that the operations of the block give; `repeat` gives them."""
-        outer, self.withheld = self.withheld, []
-        try:
-            yield self.withheld
-        finally:
-            self.withheld = outer
-
-    def repeat(self, heard: list[Heard], *, at_each_run: bool = True) -> None:
-        """The warnings come at each run, behind the graph; where that is not possible, they come now."""
-        if not heard:
-            return
-        from capture.variables.callables import warning_filters  # lazy: import time
-
-        tx, deferred = self.output.translator, self.output.side_effects.deferred
-        can_wait = at_each_run and deferred.allowed
-        for warning in heard:
-            if warning_filters.drop(self.output.side_effects, warning.category, str(warning.message)):
-                if warning.may_come_once():
-                    note_given(warning)
-                    self.output.granted.only_here("a warning that each process drops")
-                continue
-            if self.withheld is not None:
-                self.withheld.append(warning)
-                continue
-            given = warning.again() if can_wait else None
-            category = class_constant(self.output, warning.category)
-            if tx is None or given is None or not deferred.require(warnings_are_plain, category):
-                give(*warning)
-                self.output.granted.only_here("a warning that each process gives")
-                continue
-            giver = give_once if warning.may_come_once() else give_again
-            if giver is give_once:  # the frame may be left to Python, and torch does not give it again
-                give_once(*given)
-            deferred.add(tx, giver, [*map(constant, given)], reads=read_by_warnings(), raises=False)
-
-    def warn(self, calls: Iterable[Callable[[], Any]]) -> None:
-        """Calls on real tensors for which kernels warn."""
-        for call in calls:
-            _, heard = self._heard_from(call)
-            self.repeat(heard)
-            self.heard = [*self.heard, *heard]
-
     def _propagate(
         self, kind: str, target: Any, args: Any, kwargs: Any, places: frozenset[str] | None = NOWHERE
     ) -> Any:
         """Run the operation on fake tensors. It has failed before with symbols of these `places`."""
         given: list[Any] = []
-        self.heard = []
+        self.output.heard.present = []
 
         def value_of(node: torch.fx.Node) -> Any:
             given.append(node.meta["example_value"])
@@ -232,7 +174,7 @@ class Operations:
                 if "out" in kwargs and resizes_out(target):
                     check_out_sizes(form, values, keywords, kwargs["out"])
                 call = functools.partial(form, *operands, **keywords)
-                run = functools.partial(self._listen, call)
+                run = functools.partial(self.output.heard.listen, call)
                 mode = self.output.fake_mode
                 mode.unheard, mode.called = [], []
                 value = self.output.unbacked.likely.propagate(env, run, arguments)
@@ -241,9 +183,9 @@ class Operations:
                 function = methodcaller_of(target) if kind == "call_method" else target
                 with filtered(("ignore", Warning)):  # the call on fake tensors has given them
                     check_kernel(function, values, keywords, value, called)
-            heard = self.heard
-            self.warn(mode.unheard)
-            self.repeat(heard)
+            heard = self.output.heard.present
+            self.output.heard.from_kernels(mode.unheard)
+            self.output.heard.repeat(heard)
             return value
         except DataDependentOutputException:
             if self.output.unbacked.start(scalar=True):

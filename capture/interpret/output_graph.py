@@ -28,6 +28,7 @@ from capture.interpret.changed_flags import ChangedFlags
 from capture.interpret.changing_items import changing_items
 from capture.interpret.existing_objects import ExistingObjects
 from capture.interpret.guarding import Guarding, guards_of_state
+from capture.interpret.heard_warnings import HeardWarnings
 from capture.interpret.hidden_writes import HiddenWrites
 from capture.interpret.inner_gradients import InnerGradients
 from capture.interpret.late_errors import LateErrors
@@ -84,6 +85,7 @@ class OutputGraph:
         self.guarding = Guarding(self)
         self.inputs = Placeholders(self)
         self.operations = Operations(self)
+        self.heard = HeardWarnings(self)
         self.objects = ExistingObjects(self)
         self.side_effects = SideEffects(self.objects, defers_calls)
         self.assertions = Assertions(break_at_assertions, is_native)

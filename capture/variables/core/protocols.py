@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from capture.interpret.changing_items import ItemWatch
     from capture.interpret.existing_objects import ExistingObjects
     from capture.interpret.guarding import Guarding
+    from capture.interpret.heard_warnings import HeardWarnings
     from capture.interpret.inner_gradients import InnerGradients
     from capture.interpret.modes import Modes
     from capture.interpret.operations import Operations
@@ -74,6 +75,8 @@ class Output(Protocol):
     def inputs(self) -> Placeholders: ...
     @property
     def operations(self) -> Operations: ...
+    @property
+    def heard(self) -> HeardWarnings: ...
     @property
     def objects(self) -> ExistingObjects: ...
     @property

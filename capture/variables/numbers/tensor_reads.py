@@ -40,7 +40,7 @@ def read(tx: Interpreter, name: str, tensor: TensorVariable, args: list[Variable
     if rule is None or args or not plain:
         return None
     if name in FLOATS and tensor.fake.requires_grad:
-        tx.output.operations.warn([conversion_of_gradients()])
+        tx.output.heard.from_kernels([conversion_of_gradients()])
     known = constant_tensors.number_of(tensor.fake, name)
     if known is not None:
         return known

@@ -158,11 +158,11 @@ def without_effects(
     Breaks if the program could see that. Of its warnings it could: they come once, where it `runs`.
     """
     effects = tx.output.side_effects.change_count()
-    with tx.output.side_effects.watching(function) as watch, tx.output.operations.withholding() as heard:
+    with tx.output.side_effects.watching(function) as watch, tx.output.heard.withholding() as heard:
         body = outline(tx, function, args, kwargs, may_write=may_write)
     if watch.is_changed or tx.output.side_effects.change_count() != effects:
         raise GraphBreak("mutation", value=f"an object outside of {function.describe()}")
-    tx.output.operations.repeat(heard, at_each_run=runs)
+    tx.output.heard.repeat(heard, at_each_run=runs)
     return body
 
 
