@@ -272,11 +272,11 @@ def _rewritten(
         beside = [n for n in node.all_input_nodes if n in tensors]
         if node in tensors and _reads_float(node):
             made[node] = made[node.all_input_nodes[0]]
-        elif not beside and node not in tensors:
-            made[node] = result.node_copy(node, made.__getitem__)
         elif node in tensors:
             operands = [_as_float(n, made, result) for n in node.args]
             made[node] = result.call_function(float_operation, (NAMES[node.target], *operands))
+        elif not beside:
+            made[node] = result.node_copy(node, made.__getitem__)
         else:
             call = _as_tensor_operation(node, beside)
             assert call is not None

@@ -11,7 +11,6 @@ Out: functions that are targets of graph nodes. On real tensors they do exactly 
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -26,20 +25,23 @@ PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 OPERATION_NAMES = {getattr(operator, name): name for name in PYTHON_OPERATIONS}
 SQUARE_ROOT: Any = torch._sym_sqrt  # type: ignore[attr-defined]
-#: functions of Python floats, as graph nodes have them -> name. Guards see to it that their arguments are in
-#: their domains (`capture/variables/numbers/arithmetic.py`); sine and cosine ask themselves.
+#: Guards see to it that the arguments are in the domains of these functions
+#: (`capture/variables/numbers/arithmetic.py`); sine, cosine and tangent ask themselves.
+OF_MATH = ("exp", "log", "log2", "log10", "tanh", "atan", "fabs", "sqrt", "sin", "cos", "tan")
+PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in OF_MATH},
+    "max": max,
+    "min": min,
+}
+#: functions of Python floats, as graph nodes have them -> name
 FUNCTION_NAMES: dict[Any, str] = {
-    **{getattr(math, name): name for name in ("exp", "log", "log2", "log10", "tanh", "atan", "fabs")},
-    **{getattr(math, name): name for name in ("sin", "cos", "tan")},
+    **{getattr(math, name): name for name in OF_MATH},
     abs: "fabs",
     SQUARE_ROOT: "sqrt",
     torch.sym_max: "max",
     torch.sym_min: "min",
+    torch.sym_float: "pos",
 }
-PYTHON_OPERATIONS |= {
-    name: getattr(math, name, None) or getattr(builtins, name) for name in FUNCTION_NAMES.values()
-}
-FUNCTION_NAMES[torch.sym_float] = "pos"
 IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", "sub", "mul", "truediv")}
 
 
@@ -72,7 +74,8 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
     """Arithmetic of Python floats. The result does not alias an operand."""
     if runs_for_real(operands):
         values = [v.item() if isinstance(v, torch.Tensor) else v for v in operands]
-        return torch.tensor(PYTHON_OPERATIONS[name](*values), dtype=torch.float64)
+        function = PYTHON_FUNCTIONS.get(name) or PYTHON_OPERATIONS[name]
+        return torch.tensor(function(*values), dtype=torch.float64)
     result = (TENSOR_FUNCTIONS.get(name) or PYTHON_OPERATIONS[name])(*operands)
     return result.clone() if name == "pos" else result
 

@@ -6,7 +6,7 @@ Out: deferred calls that give the warnings again at each run, at the lines of th
     loss = F.mse_loss(x, y)    ->    behind the graph: "Using a target size ..." at train.py:12
 
 `capture/graph/torch_warnings.py` hears and gives them. Those that filters of the frame itself drop are none
-(`warning_filters.py`). Where they can't wait, they come when the frame is translated, in each process.
+(`frame_warning_filters.py`). Where they can't wait, they come when the frame is translated, in each process.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class HeardWarnings:
         """The warnings come at each run, behind the graph; where that is not possible, they come now."""
         if not heard:
             return
-        from capture.variables.callables import warning_filters  # lazy: import time
+        from capture.variables.callables import frame_warning_filters  # lazy: import time
 
         tx, deferred = self.output.translator, self.output.side_effects.deferred
         can_wait = at_each_run and deferred.allowed
         for warning in heard:
-            if warning_filters.drop(self.output.side_effects, warning.category, str(warning.message)):
+            if frame_warning_filters.drop(self.output.side_effects, warning.category, str(warning.message)):
                 if warning.may_come_once():
                     note_given(warning)
                     self.output.granted.only_here("a warning that each process drops")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.policy import text_receivers
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables import logger_polyfills, warning_filters
+from capture.variables.callables import frame_warning_filters, logger_polyfills
 from capture.variables.callables.builtin import describe_all
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
@@ -127,7 +127,7 @@ def _warn(
     if message.python_type() is not str or isinstance(message, ExceptionVariable):
         raise _left_to_python("warnings.warn", [message])
     text = message.value if type(message) is ConstantVariable else None
-    if warning_filters.drop(tx.output.side_effects, category.as_class(), text):
+    if frame_warning_filters.drop(tx.output.side_effects, category.as_class(), text):
         return NONE
     if not deferred.require(text_receivers.warnings_are_plain, category):
         raise _left_to_python("warnings.warn", [message])
@@ -216,9 +216,10 @@ def _is_silent(tx: Interpreter, logger: Variable, level: Any) -> bool:
     effects = tx.output.side_effects
     if type(level) is not int or level not in text_receivers.SILENT:
         return False
-    if logger.source is None or any(
-        map(effects.has_changed, text_receivers.read_by_logs(logger.real_value()))
-    ):
+    if logger.source is None:
+        return False
+    read = text_receivers.read_by_logs(logger.real_value())
+    if any(map(effects.has_changed, read)):
         return False
     return effects.deferred.require(text_receivers.SILENT[level], logger)
 
