@@ -41,6 +41,7 @@ FUNCTION_NAMES: dict[Any, str] = {
     torch.sym_max: "max",
     torch.sym_min: "min",
     torch.sym_float: "pos",
+    math.pow: "pow",
 }
 IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", "sub", "mul", "truediv")}
 
@@ -72,10 +73,10 @@ def float_of(tensor: torch.Tensor) -> torch.Tensor:
 
 def float_operation(name: str, *operands: Any) -> torch.Tensor:
     """Arithmetic of Python floats. The result does not alias an operand."""
-    if runs_for_real(operands):
+    if runs_for_real(operands) or all(type(v) in (int, float) for v in operands):
         values = [v.item() if isinstance(v, torch.Tensor) else v for v in operands]
         function = PYTHON_FUNCTIONS.get(name) or PYTHON_OPERATIONS[name]
-        return torch.tensor(function(*values), dtype=torch.float64)
+        return torch.full((), float(function(*values)), dtype=torch.float64)
     result = (TENSOR_FUNCTIONS.get(name) or PYTHON_OPERATIONS[name])(*operands)
     return result.clone() if name == "pos" else result
 

@@ -405,6 +405,7 @@ def test_one_compilation_for_a_float_among_elements(dtype: torch.dtype, name: st
 OF_NUMBERS = {
     "a decay": lambda x, n: x * 0.9**n,
     "a corrected mean": lambda x, n: x / (1 - 0.9 ** (n + 1)) ** 0.5,
+    "a corrected square": lambda x, n: x / math.sqrt(1 - math.pow(0.9, n + 1)) * -math.pow(1.1, -n),
     "a cosine": lambda x, n: x * (0.5 * (1 + math.cos(math.pi * n / 50))),
     "an exponential": lambda x, n: x + math.exp(-n / 7) * x.size(0),
     "an angle": lambda x, n: x * math.sin(n * 0.1) + math.tanh(n) - math.atan(n),
@@ -447,6 +448,15 @@ def test_a_float_without_a_result(name: str) -> None:
     captured = capture.compile(function, dynamic=True)
     for s in (0.5, 1.5, math.inf, -math.inf, math.nan, 800.0, 2.5):
         assert str(outcome(captured, (tensor(3), s))) == str(outcome(function, (tensor(3), s)))
+
+
+@config.patch(raise_on_error=True)
+def test_arithmetic_on_a_float_that_a_guard_has_fixed() -> None:
+    function = lambda x, base, n, s: x * (1 - base**n) * (1.0 - base) * -s  # noqa: E731
+    captured = capture.compile(function, dynamic=True)
+    for n in (2, 3, 17, 18):  # a base that changes has exponents up to 16
+        arguments = tensor(3), 0.5, n, n / 4
+        torch.testing.assert_close(captured(*arguments), function(*arguments))
 
 
 def test_integers_times_a_float_of_a_number() -> None:
