@@ -2,7 +2,7 @@
 
 In:  an expression built with the functions here, or a sympy expression from a ShapeEnv (`from_sympy`).
 Out: `ShapeExpression`: the sources of its numbers, and a postfix code over 64-bit ints and floats. An
-     overflow counts as a failure.
+     overflow counts as a failure. `ComputedSource`: its value as a place, such as an input of the graph.
 
     le(size(x, 0), constant(8))    ->    sources (x.size(0),), code (("load", 0), ("const", 8), ("le",))
 """
@@ -13,10 +13,14 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from capture_records import dataclass
+from guards.lookup import Unresolved, safe_repr
+from guards.namespace import FrameNamespace
 from guards.sources import FloatSource, ShapeSource, Source
+from guards.values import ObjectRef
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
@@ -51,6 +55,14 @@ def _shifted(value: int, places: int) -> int:
     if not 0 <= places < 63:
         raise ShapeOverflow(f"{value} << {places}")
     return value << places
+
+
+def _whole_power(base: int, exponent: int) -> int:
+    small = 0 <= exponent <= 63 or base in (-1, 0, 1)
+    result = base**exponent if small and exponent >= 0 else None
+    if result is None or result not in INT64:
+        raise ShapeOverflow(f"{base} ** {exponent}")
+    return result
 
 
 def _root(value: int) -> int:
@@ -88,6 +100,7 @@ OPERATORS: dict[str, Operator] = {
     "bit_xor": Operator("iii", operator.xor),
     "lshift": Operator("iii", _shifted),
     "rshift": Operator("iii", operator.rshift),
+    "pow": Operator("iii", _whole_power),
     "bit_length": Operator("ii", int.bit_length),
     "isqrt": Operator("ii", _root),
     "float": Operator("if", _exact_float),
@@ -120,7 +133,7 @@ OPERATORS: dict[str, Operator] = {
 SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "and": "and", "or": "or",
-    "bit_and": "&", "bit_or": "|", "bit_xor": "^", "lshift": "<<", "rshift": ">>",
+    "bit_and": "&", "bit_or": "|", "bit_xor": "^", "lshift": "<<", "rshift": ">>", "pow": "**",
     "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fpow": "**",
     "feq": "==", "fne": "!=", "flt": "<", "fle": "<=",
 }  # fmt: skip
@@ -214,6 +227,41 @@ def _infix(name: str, operands: list[str]) -> str:
         return f"({operands[0]} {SYMBOLS[name]} {operands[1]})"
     prefix = {"not": "not ", "neg": "-", "fneg": "-"}.get(name)
     return f"({prefix}{operands[0]})" if prefix else f"{name}({', '.join(operands)})"
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedSource(Source):
+    """The int that an expression gives. The place does not exist where the expression overflows."""
+
+    sources: tuple[Source, ...]
+    code: tuple[Token, ...]
+    is_int: ClassVar[bool] = True
+
+    @property
+    def expression(self) -> ShapeExpression:
+        return ShapeExpression(self.sources, self.code)
+
+    @property
+    def text(self) -> str:
+        return self.expression.text
+
+    @cached_property
+    def references(self) -> tuple[ObjectRef, ...]:
+        return tuple(reference for source in self.sources for reference in source.references)
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        values = tuple(source.resolve(frame) for source in self.sources)
+        if not all(map(is_number_of, self.sources, values)):
+            raise Unresolved(f"no ints of 64 bits: {safe_repr(values)}")
+        try:
+            return self.expression.evaluate(values)
+        except ShapeOverflow as error:
+            raise Unresolved(str(error)) from None
+
+
+def is_number_of(source: Source, value: Any) -> bool:
+    """Whether the value at this source can be in an expression."""
+    return isinstance(source, FloatSource) or (type(value) is int and value in INT64)
 
 
 # --- building ---------------------------------------------------------------------------------------------

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from types import CodeType
 from typing import Any
 
+import _capture
+
 from guards import sources as s
 from guards.assembler import ProgramAssembler
+from guards.conditions import ComputedSource, ShapeExpression, float_bits
 from guards.namespace import localsplus_names
 from guards.values import ObjectRef
 
@@ -56,6 +60,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.FloatSource: ("LOAD_FLOAT", lambda e, x: []),
     s.NumpyIntSource: ("LOAD_NUMPY_INT", lambda e, x: [ObjectRef(x.number_type)]),
     s.WeakrefSource: ("LOAD_WEAKREF", lambda e, x: []),
+    ComputedSource: ("LOAD_COMPUTED", lambda e, x: e.postfix(x.expression)),
 }
 
 
@@ -115,10 +120,20 @@ class Encoder:
             self.ints += 1
             name, operands = LOADS[type(source)] if source.is_int else ("LOAD_INT", lambda e, x: [])
             base = source.base if source.is_int else source
-            assert base is not None
-            self.emit(name, a=target, b=self.register_of(base), operands=operands(self, source))
+            register = 0 if base is None else self.register_of(base)
+            self.emit(name, a=target, b=register, operands=operands(self, source))
             self._int_register_of[source] = target
         return self._int_register_of[source]
+
+    def postfix(self, expression: ShapeExpression) -> list[int]:
+        """The code of an expression as operands. Its numbers are loaded now if they were not yet."""
+        registers = [self.int_register_of(source) for source in expression.sources]
+        operands: list[int] = []
+        for name, *argument in expression.code:
+            word: Any = argument[0] if argument else 0
+            word = registers[word] if name == "load" else float_bits(word) if type(word) is float else word
+            operands += [_operator_numbers()[name], word]
+        return operands
 
     def store(self, source: s.Source, slot: int) -> None:
         """Put the value of `source` into a slot of the graph's inputs."""
@@ -126,3 +141,9 @@ class Encoder:
             self.emit("STORE_INT_SLOT", b=self.int_register_of(source), operands=[slot])
         else:
             self.emit("STORE_SLOT", b=self.register_of(source), operands=[slot])
+
+
+@cache
+def _operator_numbers() -> dict[str, int]:
+    """The number of each operator in a guard program, as the extension tells it."""
+    return {name.lower(): number for number, (name, _) in enumerate(_capture.shape_operators)}

@@ -19,7 +19,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from guards import sources as s
-from guards.conditions import ShapeExpression
+from guards.conditions import ComputedSource, ShapeExpression
 from guards.guard import Guard
 from guards.kinds import attributes, constants, containers, identity, iterators, sizes, state, tensors
 from guards.plain_values import (
@@ -47,7 +47,7 @@ SOURCES: dict[str, type[s.Source]] = {
         s.FunctionModeSource, s.FunctionSource, s.GlobalSource, s.GlobalStateSource, s.GlobalsSource,
         s.GradSource, s.ItemSource, s.IteratorPartSource, s.LengthSource, s.LocalSource,
         s.MethodFieldSource, s.ModuleAttrSource, s.MroItemSource, s.NumpyIntSource, s.ShapeSource,
-        s.StateSource, s.TypeAttrSource, s.TypeSource, s.WeakrefSource,
+        s.StateSource, s.TypeAttrSource, s.TypeSource, s.WeakrefSource, ComputedSource,
     )
 }  # fmt: skip
 
@@ -208,7 +208,11 @@ class Writer:
         return place
 
     def _field(self, value: Any) -> Plain:
-        return ["source", self.source(value)] if isinstance(value, s.Source) else _key(self, value, plain_key)
+        if isinstance(value, s.Source):
+            return ["source", self.source(value)]
+        if type(value) is tuple and any(isinstance(item, s.Source) for item in value):
+            return ["sources", *map(self.source, value)]
+        return _key(self, value, plain_key)
 
     def guard(self, guard: Guard) -> Plain:
         first = guard.sources[0] if guard.sources else None
@@ -240,10 +244,11 @@ class Reader:
         return made
 
     def _field(self, part: Plain, place: int) -> Any:
-        if type(part) is list and part[0] == "source":
-            if not 0 <= part[1] < place:
+        if type(part) is list and part[0] in ("source", "sources"):
+            if not all(0 <= above < place for above in part[1:]):
                 raise ValueError("a source is its own parent")
-            return self.source(part[1])
+            parents = tuple(map(self.source, part[1:]))
+            return parents if part[0] == "sources" else parents[0]
         if type(part) is list and part[0] == "ref":
             return _found_key(self, part)
         return real(part, self.objects)

@@ -29,12 +29,15 @@ from capture.report import observe, progress
 from capture.report.break_reasons import SkipFrame
 from capture.report.config import config
 from capture.report.retry import CallsAsBreaks, ErrorsAsBreaks, SizesAsNumbers, StateMoved
+from guards.conditions import ComputedSource
 from guards.failure import explain_failure
 from guards.kinds.sizes import ShapeGuard
 from guards.namespace import FrameNamespace
 from guards.program import assemble, encode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from capture.frame.translation import Capture
     from capture.policy.settings import CaptureSettings
     from guards.guard_set import GuardSet
@@ -138,7 +141,7 @@ def encode_guards(frame: Any, capture: Capture, guards: GuardSet) -> Any:
     with observe.phase("guards"):
         capture.assembled = assemble(guards, capture.slots, frame.code)
         program = capture.assembled.program()
-        check_first_run(frame, guards, program)
+        check_first_run(frame, guards, capture.slots, program)
     observe.tell("guards", guards=guards)
     return program
 
@@ -155,7 +158,7 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
     return llvm.is_worth_converting(compiled, output.graph)
 
 
-def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
+def check_first_run(frame: Any, guards: GuardSet, slots: Sequence[Source], program: Any) -> None:
     """Raises a signal where the guards fail for the frame that they were made from.
 
     Without this check, no call would pass them, and each call would recompile.
@@ -167,8 +170,9 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
         namespace = FrameNamespace.from_localsplus(
             frame.code, frame.locals, _capture.NULL, names, frame.function
         )
-        # a condition on numbers fails where one of them leaves 64 bits
-        of_numbers = failed < len(guards) and isinstance(guards[failed], ShapeGuard)
+        # a condition on numbers fails where one of them leaves 64 bits, and so does a number that is computed
+        checks = [*guards, *slots]
+        of_numbers = isinstance(checks[failed], (ShapeGuard, ComputedSource))
         signal = SizesAsNumbers if of_numbers else StateMoved
         raise signal(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
 

@@ -14,6 +14,7 @@ to change. A condition that the guard program can't compute fixes its symbols.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ from capture.report.errors import ConstraintViolation
 from capture.report.retry import SizesAsNumbers
 from capture.sizes.policy import UNBOUNDED, SizePolicy
 from capture.variables.numbers.conditions import expression_of
+from capture.variables.numbers.in_front import is_computed_in_front
 from capture.variables.numbers.symbolic import SYMBOLIC, NumpySymbol, SymbolicVariable
 from guards import conditions
 from guards.guard import Guard
@@ -289,6 +291,8 @@ class Symbols:
             return known
         if expression in self.floats:
             self._computed[expression] = self.output.inputs.add_float(self.floats[expression], variable.value)
+        elif is_computed_in_front(variable):
+            self._computed[expression] = self._node_in_front(variable)
         else:
             assert variable.function is not None
             self._guard_range(variable.value)
@@ -299,6 +303,29 @@ class Symbols:
             node.meta["example_value"] = variable.value
             self._computed[expression] = node
         return self._computed[expression]
+
+    def _node_in_front(self, variable: SymbolicVariable) -> torch.fx.Node:
+        """The node of an int that the guard program computes. To the graph it is any int, and not negative:
+        one that is negative now comes with the other sign.
+        """
+        value = int(variable.value.node.hint)
+        computed = expression_of(variable)
+        if value >= 0:
+            return self._number_in_front(computed, value)[0]
+        node, number = self._number_in_front(conditions.apply("neg", computed), -value)
+        negated = self.output.graph.call_function(operator.neg, (node,))
+        negated.meta["example_value"] = -number
+        return negated
+
+    def _number_in_front(
+        self, computed: conditions.ShapeExpression, value: int
+    ) -> tuple[torch.fx.Node, torch.SymInt]:
+        """The placeholder, and its symbol."""
+        source = conditions.ComputedSource(computed.sources, computed.code)
+        number = self.environment().new_int(value, source.text)
+        symbol = self.environment().symbol_of(number)
+        self._record(symbol, source, value, number)
+        return self.nodes[symbol], number
 
     def _guard_range(self, number: Any) -> None:
         """Native code computes with ints of 64 bits, Python with any. Sizes are far from that limit."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -279,12 +279,14 @@ def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -
 def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
     """The conditions under which index algebra is right.
 
-    No symbol, dividend or position is negative; no divisor is zero; no stride belongs to an empty dim.
+    No size, dividend or position is negative; no divisor is zero; no stride belongs to an empty dim.
     """
     import sympy  # type: ignore[import-untyped]  # lazy: imports sympy
 
-    expressions = {number.node.expr for node in graph.nodes for number in _numbers_of(node)}
-    found: list[Any] = [symbol >= 0 for symbol in symbols]
+    places = _expressions(graph, _places_of)
+    expressions = places | _expressions(graph, _numbers_of)
+    within = set().union(*(place.free_symbols for place in places))
+    found: list[Any] = [symbol >= 0 for symbol in symbols if symbol in within]
     for expression in sorted(expressions, key=str):
         for part in sympy.preorder_traversal(expression):
             kind = type(part).__name__
@@ -292,36 +294,50 @@ def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
                 found += [part.args[0] >= 0, part.args[1] > 0]
             elif kind == "Max":
                 found += [argument >= 1 for argument in part.args if not argument.is_Integer]
-    positions = {
-        n.node.expr
-        for node in graph.nodes
-        if not _is_pointwise(node.target)
-        for n in _symbolic_in((_positions_of(node), node.kwargs))
-    }
+    positions = _expressions(graph, _positions_of)
     found += [position >= 0 for position in sorted(positions, key=str)]
     return [condition for condition in dict.fromkeys(found) if condition != sympy.true]
 
 
 DIVISIONS = ("FloorDiv", "CleanDiv", "Mod", "PythonMod")
+aten = torch.ops.aten
+#: operators some of whose numbers are no positions -> the arguments that may be some
+PLACES_AMONG: dict[Any, Callable[..., Any]] = {
+    aten.full.default: lambda size, *_: size,
+    aten.tril.default: lambda *_: (),
+    aten.triu.default: lambda *_: (),
+    aten.arange.start: lambda *_: (),
+    aten.arange.start_step: lambda *_: (),
+    aten.roll.default: lambda *_: (),
+    aten.constant_pad_nd.default: lambda _, pads, *value: pads[::2],  # the ends are in the size of the result
+}
 
 
-def _positions_of(node: fx.Node) -> tuple[Any, ...]:
-    """The arguments that may be positions: what a tensor is filled with is none."""
-    return node.args[:1] if node.target is torch.ops.aten.full.default else node.args
+def _expressions(graph: fx.Graph, numbers_of: Callable[[fx.Node], list[Any]]) -> set[Any]:
+    return {number.node.expr for node in graph.nodes for number in numbers_of(node)}
 
 
-def _is_pointwise(target: Any) -> bool:
-    return torch.Tag.pointwise in getattr(target, "tags", ())
+def _positions_of(node: fx.Node) -> list[Any]:
+    """The symbolic arguments that may be positions."""
+    if torch.Tag.pointwise in getattr(node.target, "tags", ()):
+        return []
+    among = PLACES_AMONG.get(node.target)
+    return _symbolic_in((node.args if among is None else among(*node.args), node.kwargs))
 
 
-def _numbers_of(node: fx.Node) -> list[Any]:
-    """The symbolic sizes, strides and arguments of a node."""
+def _places_of(node: fx.Node) -> list[Any]:
+    """The symbolic sizes and strides of a node, and its positions."""
+    found = _positions_of(node)
     values = node.meta.get("val")
-    found = _symbolic_in((node.args, node.kwargs))
     for value in values if isinstance(values, (list, tuple)) else (values,):
         if isinstance(value, torch.Tensor):
             found += _symbolic_in((*value.shape, *value.stride()))
     return found
+
+
+def _numbers_of(node: fx.Node) -> list[Any]:
+    """The symbolic arguments of a node."""
+    return _symbolic_in((node.args, node.kwargs))
 
 
 def _symbolic_in(value: Any) -> list[Any]:

@@ -29,6 +29,27 @@ def as_argument(value: Any) -> Any:
     return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
+#: operators that take a position on a dim, which may count from the end -> its place among the arguments
+POSITION: dict[Any, int] = {
+    torch.ops.aten.slice.Tensor: 2,
+    torch.ops.aten.select.int: 2,
+    torch.ops.aten.slice_scatter.default: 3,
+    torch.ops.aten.select_scatter.default: 3,
+}
+
+
+def counted_from_the_front(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a node. A position that depends on sizes is no negative number."""
+    place = POSITION.get(func)
+    if place is None or len(args) <= place or not isinstance(args[place], torch.SymInt):
+        return args
+    tensor, dim, position = args[0].meta["val"], args[place - 1], args[place]
+    if position >= 0:
+        return args
+    position = position + tensor.shape[dim]
+    return (*args[:place], position if position >= 0 else 0, *args[place + 1 :])
+
+
 def drop_unused(graph: fx.Graph) -> None:
     for node in reversed(graph.nodes):
         if node.op in ("call_function", "get_attr") and not node.users and not is_effect(node):

@@ -37,7 +37,7 @@ from codegen.trace.behaviour import (
 from codegen.trace.draws import draw
 from codegen.trace.functionalise import Memories, Memory, Tracked, item_of
 from codegen.trace.gradient_sums import is_added_in_place
-from codegen.trace.nodes import as_argument
+from codegen.trace.nodes import as_argument, counted_from_the_front
 from codegen.trace.sources import Sources
 from codegen.trace.updates import UPDATES, calls_of
 from codegen.trace.view_call import ViewCall
@@ -160,6 +160,7 @@ class Recorder(TorchDispatchMode):
 
     def append(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> fx.Node:
         if self.mode.shape_env is not None:
+            args = counted_from_the_front(func, args)
             args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
         node = self.graph.create_node("call_function", func, args, kwargs)
         self.sources[node] = self.caller

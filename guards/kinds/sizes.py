@@ -9,18 +9,16 @@ Out: `ShapeGuard`, and `free_stride_guards` for the strides that a `TensorGuard`
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import cache
 from typing import Any
 
-import _capture
 import torch
 
 from guards import conditions
-from guards.conditions import INT64, ShapeExpression, ShapeOverflow, float_bits
+from guards.conditions import ShapeExpression, ShapeOverflow, is_number_of
 from guards.encoder import Encoder
 from guards.guard import Guard
 from guards.properties.tensor import dims_inside, free_strides
-from guards.sources import FloatSource, Source
+from guards.sources import Source
 
 
 class ShapeGuard(Guard):
@@ -34,7 +32,7 @@ class ShapeGuard(Guard):
         return cls(expression.sources, expression)
 
     def holds(self, values: tuple[Any, ...]) -> bool:
-        if not all(map(_is_number_of, self.payload.sources, values)):
+        if not all(map(is_number_of, self.payload.sources, values)):
             return False
         try:
             return self.payload.evaluate(values) != 0
@@ -42,27 +40,11 @@ class ShapeGuard(Guard):
             return False
 
     def encode(self, encoder: Encoder) -> None:
-        registers = [encoder.int_register_of(source) for source in self.payload.sources]
-        operands: list[int] = []
-        for name, *argument in self.payload.code:
-            word: Any = argument[0] if argument else 0
-            word = registers[word] if name == "load" else float_bits(word) if type(word) is float else word
-            operands += [_operator_numbers()[name], word]
-        encoder.emit("CHECK_SHAPE", operands=operands)
+        encoder.emit("CHECK_SHAPE", operands=encoder.postfix(self.payload))
 
     @property
     def text(self) -> str:
         return self.payload.text
-
-
-def _is_number_of(source: Source, value: Any) -> bool:
-    return isinstance(source, FloatSource) or (type(value) is int and value in INT64)
-
-
-@cache
-def _operator_numbers() -> dict[str, int]:
-    """The number of each operator in a guard program, as the extension tells it."""
-    return {name.lower(): number for number, (name, _) in enumerate(_capture.shape_operators)}
 
 
 def free_stride_guards(

@@ -94,6 +94,8 @@ def _field_identity(value: Any) -> Any:
         return str, value
     if isinstance(value, (Source, ObjectRef)):
         return value
+    if type(value) is tuple and not is_constant(value):
+        return (tuple, *map(_field_identity, value))
     return constant_identity(value) if is_constant(value) else ("id", id(value))
 
 

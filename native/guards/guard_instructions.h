@@ -53,6 +53,7 @@
     X(LOAD_LENGTH, "Ds", "") /* of a built-in container */                                                   \
     X(LOAD_FLOAT, "Ds", "") /* the bits of a float, no nan */                                               \
     X(LOAD_NUMPY_INT, "Ds", "a") /* the type of the number */                                               \
+    X(LOAD_COMPUTED, "D-", "*ii") /* the value of an expression, as CHECK_SHAPE has it */                    \
     /* checks */                                                                                             \
     X(CHECK_TYPE, "-s", "a")                                                                                 \
     X(CHECK_ID, "-s", "a")                                                                                   \
@@ -106,7 +107,7 @@ enum {
     X(LOAD, 0) X(CONST, 0)                                                                                   \
     X(ADD, 2) X(SUB, 2) X(MUL, 2) X(FLOORDIV, 2) X(MOD, 2) X(MAX, 2) X(MIN, 2) X(EQ, 2) X(NE, 2)             \
     X(LT, 2) X(LE, 2) X(AND, 2) X(OR, 2) X(NOT, 1) X(NEG, 1) X(BIT_AND, 2) X(BIT_OR, 2) X(BIT_XOR, 2)        \
-    X(LSHIFT, 2) X(RSHIFT, 2) X(BIT_LENGTH, 1) X(ISQRT, 1)                                                   \
+    X(LSHIFT, 2) X(RSHIFT, 2) X(POW, 2) X(BIT_LENGTH, 1) X(ISQRT, 1)                                         \
     X(FLOAT, 1) X(FADD, 2) X(FSUB, 2) X(FMUL, 2) X(FDIV, 2) X(FPOW, 2) X(FEQ, 2) X(FNE, 2) X(FLT, 2)         \
     X(FLE, 2) X(FNEG, 1) X(FABS, 1) X(TRUNC, 1) X(FLOOR, 1) X(CEIL, 1) X(ROUND, 1) X(FMAX, 2) X(FMIN, 2)     \
     X(SQRT, 1) X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)

@@ -182,6 +182,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
             CHECK(LOAD_LENGTH, guard_load_length(registers[B], &ints[A]));
             CHECK(LOAD_FLOAT, guard_load_float(registers[B], &ints[A]));
             CHECK(LOAD_NUMPY_INT, guard_load_numpy_int(registers[B], o[0], &ints[A]));
+            CHECK_LIST(LOAD_COMPUTED, guard_load_computed(ints, o, &ints[A]));
             CHECK(CHECK_TYPE, (int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
             CHECK(CHECK_ID, (int64_t)(uintptr_t)registers[B] == o[0]);
             CHECK(CHECK_SAME, registers[A] == registers[B]);

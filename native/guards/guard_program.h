@@ -68,6 +68,7 @@ int guard_check_set_layout(PyObject *object, const int64_t *operands);
 int guard_check_distinct(GuardProgram *program, const int64_t *operands);
 int guard_check_aliasing(GuardProgram *program, const int64_t *operands);
 int guard_check_shape(const int64_t *ints, const int64_t *operands);
+int guard_load_computed(const int64_t *ints, const int64_t *operands, int64_t *target);
 int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value);
 int guard_load_float(PyObject *object, int64_t *bits);
 int guard_load_numpy_int(PyObject *object, int64_t type, int64_t *value);

@@ -1,8 +1,8 @@
-/* Conditions over sizes, ints and floats.
+/* Conditions over sizes, ints and floats, and ints that are computed from them.
  *
  * In:  the integer registers, and postfix code for a stack of 64-bit words.
- * Out: whether the value is not 0. guards/conditions.py knows which word is an int and which word is a
- * double. Each operator does what Python does, with the same C functions.
+ * Out: whether the value is not 0, or the value. guards/conditions.py knows which word is an int and
+ * which word is a double. Each operator does what Python does, with the same C functions.
  */
 #include "guards/guard_program.h"
 
@@ -26,6 +26,21 @@ static int64_t floor_mod(int64_t a, int64_t b)
 {
     int64_t r = b == -1 ? 0 : a % b;
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* `base ** exponent` for an exponent that is not negative. */
+static int integer_power(int64_t base, int64_t exponent, int64_t *out)
+{
+    int64_t result = 1;
+    int fits = exponent >= 0;
+    for (; fits && exponent > 0; exponent >>= 1) {
+        fits = (exponent & 1) == 0 || !__builtin_mul_overflow(result, base, &result);
+        if (exponent > 1) {
+            fits = fits && !__builtin_mul_overflow(base, base, &base);
+        }
+    }
+    *out = result;
+    return fits;
 }
 
 static int shift_left(int64_t a, int64_t b, int64_t *out)
@@ -112,6 +127,8 @@ static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
     case SHAPE_RSHIFT:
         *out = b > 63 ? (a < 0 ? -1 : 0) : a >> (b & 63);
         return b >= 0;
+    case SHAPE_POW:
+        return integer_power(a, b, out);
     case SHAPE_BIT_LENGTH:
         *out = bit_length(b);
         return 1;
@@ -261,7 +278,8 @@ int guard_load_numpy_int(PyObject *object, int64_t type, int64_t *value)
     return 1;
 }
 
-int guard_check_shape(const int64_t *ints, const int64_t *operands)
+/* Evaluates a postfix expression. 0 where its value leaves 64 bits or is undefined. */
+static int evaluate(const int64_t *ints, const int64_t *operands, int64_t *value)
 {
     Word stack[SHAPE_DEPTH];
     int top = 0; /* guard_verify.c has checked the depth */
@@ -278,5 +296,17 @@ int guard_check_shape(const int64_t *ints, const int64_t *operands)
         *target = result;
         top -= shape_arity[op] - 1;
     }
-    return stack[0].i != 0;
+    *value = stack[0].i;
+    return 1;
+}
+
+int guard_check_shape(const int64_t *ints, const int64_t *operands)
+{
+    int64_t value;
+    return evaluate(ints, operands, &value) && value != 0;
+}
+
+int guard_load_computed(const int64_t *ints, const int64_t *operands, int64_t *target)
+{
+    return evaluate(ints, operands, target);
 }

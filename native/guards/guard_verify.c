@@ -202,6 +202,7 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_CHECK_BUFFER:
         return operands[3] % 2 == 0 ? 0 : refuse(reader, "sizes without strides");
     case OP_CHECK_SHAPE:
+    case OP_LOAD_COMPUTED:
         return shape_is_sound(reader, operands);
     case OP_CHECK_TENSOR: /* ndim, and a count of sizes or of sizes and strides */
         if (operands[6] < 0 || (operands[7] != operands[6] && operands[7] != 2 * operands[6])) {

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from guards import sources as s
-from guards.conditions import apply, constant, load, size
+from guards.conditions import ComputedSource, apply, constant, load, size
 from guards.guard import Guard
 from guards.kinds.attributes import (
     ClassLacksGuard,
@@ -606,6 +606,13 @@ def _tensor(w: World) -> list[Guard]:
     return [TensorGuard.of(X, w.x)]
 
 
+def _computed() -> ComputedSource:
+    """`min(2**y, int(x * 12))`"""
+    power = apply("pow", constant(2), load(Y))
+    found = apply("min", power, apply("trunc", apply("fmul", load(s.FloatSource(X)), constant(12.0))))
+    return ComputedSource(found.sources, found.code)
+
+
 def _aliased() -> dict[str, Any]:
     base = torch.ones(4)
     return {"x": base[:2], "y": base[2:], "z": torch.ones(2)}
@@ -689,6 +696,12 @@ TENSORS = [
          {"too large": put("x", np.int64(9)), "negative": put("x", np.int64(-7)), "an int": put("x", 7),
           "another type": put("x", np.int32(7)), "a float": put("x", np.float64(7)), "a bool": put("y", True),
           "an array": put("y", lambda: np.array([3], np.uint8)), "none": put("x", None)}),
+    Case("computed numbers", lambda: {"x": 2.5, "y": 7},
+         lambda w: [ShapeGuard.of(apply("lt", load(_computed()), constant(50))),
+                    ShapeGuard.of(apply("eq", apply("mod", load(_computed()), constant(2)), constant(0)))],
+         {"another": put("y", 5), "negative": put("x", -3.5)},
+         {"too large": put("x", 10.0), "of another remainder": put("x", 2.6), "overflow": put("y", 63),
+          "no power": put("y", -1), "no int": put("y", 7.0), "nan": put("x", float("nan"))}),
     Case("unwritten", lambda: {"x": torch.ones(2), "y": torch.ones(2)},
          lambda w: [UnwrittenTensorGuard.of(X, w.x)], {"read": do("x + 1"), "another": do("y.add_(1)")},
          {"written": do("x.add_(1)"), "copied to": do("x.copy_(y)"), "a part": do("x[0] = 3"),

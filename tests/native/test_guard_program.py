@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from guards.assembler import ProgramAssembler, instructions
 from guards.conditions import (
     OPERATORS,
+    ComputedSource,
     ShapeExpression,
     ShapeOverflow,
     apply,
@@ -98,6 +99,21 @@ def test_integer_slots_follow_the_size() -> None:
         assert program.check(*world.arguments) == (-1, (rows, 7, 7))
 
 
+def test_a_slot_holds_a_number_that_is_computed() -> None:
+    power = apply("pow", constant(-3), apply("sub", load(Y), constant(1)))
+    source = ComputedSource(power.sources, power.code)
+    assert source == ComputedSource(power.sources, power.code)
+    assert source != ComputedSource((X,), power.code)
+    world = World({"x": 1, "y": 3})
+    program = encode(GuardSet(), [source, Y], world.function.__code__)
+    assert program.check(*world.arguments) == (-1, (9, 3))
+    world.names["y"] = 4
+    assert program.check(*world.arguments) == (-1, (-27, 4))
+    for number in (0, 42, 2.0, None):  # no power, one of more than 64 bits, and no ints
+        world.names["y"] = number
+        assert program.check(*world.arguments) == (0, None)
+
+
 def test_a_slot_that_cannot_be_loaded_fails_behind_the_guards() -> None:
     world = World({"x": [1]})
     program = encode(GuardSet([ExactTypeGuard.of(X, [1])]), [X, ItemSource(X, 3)], world.function.__code__)
@@ -122,6 +138,7 @@ MALFORMED = {
     "unused field": [("LOAD_GLOBALS", {"a": 0, "b": 1})],
     "name is no str": [LOAD_X, ("LOAD_ATTR", {"a": 1, "b": 0, "operands": [5]})],
     "not postfix": [("CHECK_SHAPE", {"operands": [2, 0]})],
+    "computed from nothing": [("LOAD_COMPUTED", {"a": 0, "operands": [2, 0]})],
     "two values": [("CHECK_SHAPE", {"operands": [1, 0, 1, 0]})],
     "integer register": [("CHECK_SHAPE", {"operands": [0, 0]})],
     "unknown operator": [("CHECK_SHAPE", {"operands": [99, 0]})],

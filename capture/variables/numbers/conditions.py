@@ -73,8 +73,10 @@ def _absolute(operand: ShapeExpression) -> ShapeExpression:
 def _power(base: ShapeExpression, exponent: ShapeExpression) -> ShapeExpression:
     is_constant = len(exponent.code) == 1 and not exponent.sources
     natural = exponent.code[0][1] if is_constant else None  # type: ignore[misc]
-    if base.is_float or type(natural) is not int or natural < 0:
+    if base.is_float or exponent.is_float or (type(natural) is int and natural < 0):
         return conditions.apply("fpow", base, exponent)
+    if type(natural) is not int:
+        return conditions.apply("pow", base, exponent)
     return (
         conditions.apply("mul", *[base] * natural)
         if natural > 1
