@@ -80,8 +80,10 @@ def _compile_natively(
     frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
     compiler = functools.partial(compile_graph, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
-        symbolic = compile_sizes(gm, example_inputs, store=kernel_store())
-        return SizedGraph(lambda: gm, example_inputs, compiler, symbolic)
+        for_sizes = functools.partial(compile_sizes, gm, store=kernel_store())
+        return SizedGraph(
+            lambda: gm, example_inputs, compiler, for_sizes(example_inputs), another=for_sizes
+        )
     return compiler(gm, example_inputs)
 
 
@@ -98,7 +100,11 @@ def restored_graph(key: str, module: Callable[[Any], torch.fx.GraphModule]) -> C
     sizes = found.graph if isinstance(found, SizedWithoutAutocast) else found
     if not isinstance(sizes, StoredSizes):
         return found
-    return SizedGraph(sizes.module, sizes.inputs, compiler, found, ready=False)
+
+    def another(inputs: Sequence[Any]) -> Any:
+        return compile_sizes(sizes.module_for(inputs), inputs, store=store)
+
+    return SizedGraph(sizes.module, sizes.inputs, compiler, found, ready=False, another=another)
 
 
 @register("aot_eager")

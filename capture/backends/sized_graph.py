@@ -9,8 +9,10 @@ Out: `SizedGraph`: at the first call with a combination of those ints it makes a
 
 The ints decide the layout of every tensor input. The guards have tested that its sizes and strides are
 numbers or expressions of the ints. If the graph has a form for all sizes (`codegen.dynamic.symbolic_graph`),
-its kernels take the sizes at run time, and native code fills new ints into the plan. Else each combination
-needs its own compilation. That is too expensive for sizes that come only once:
+its kernels take the sizes at run time, and native code fills new ints into the plan. A form assumes what the
+ints of its example decided (that a part has more than one row); ints for which that does not hold get a form
+of their own, up to `FORMS`. Else each combination needs its own compilation. That is too expensive for sizes
+that come only once:
 
 - The first `PROMPT` combinations are compiled at their first call.
 - Another combination runs operator by operator at first, and is compiled at call number `AGAIN`.
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import torch.fx
 
 
+FORMS = 4  # for all sizes
 LIMIT = 64  # compilations, and graphs that are kept
 PROMPT = 4  # combinations that are compiled at their first call
 AGAIN = 8  # calls after which another combination is compiled
@@ -67,11 +70,16 @@ class SizedGraph:
         compile_graph: Callable[[Any, Sequence[Any]], Any],
         symbolic: ForSizes | None = None,
         ready: bool = True,
+        another: Callable[[Sequence[Any]], ForSizes | None] | None = None,
     ) -> None:
-        """`ready`: the graph for the example is made now."""
+        """`ready`: the graph for the example is made now. `another` makes a form whose example are these
+        inputs.
+        """
         self._module = module
         self.compile_graph = compile_graph
         self.symbolic = symbolic
+        self.forms = [symbolic]  # None: what `another` gave
+        self.another = another
         self.has_form = symbolic is not None and getattr(symbolic, "has_form", True)
         self.subject = events.subject()
         self.positions = tuple(i for i, value in enumerate(example_inputs) if type(value) is int)
@@ -111,12 +119,25 @@ class SizedGraph:
         before = switch(OFF)
         try:
             with events.about(self.subject):
-                made: Callable[..., Any] | None = None
-                if self.symbolic is not None:
-                    made = self.symbolic.graph_for(key, self.direct_call.add_template)
+                made = self.in_a_form(key, args) if self.has_form else None
                 return self.in_numbers(key, args) if made is None else made
         finally:
             switch(before)
+
+    def in_a_form(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any] | None:
+        """The graph for these ints, of a form for all ints. The next ints will probably fit the same form."""
+        add_template = self.direct_call.add_template
+        for form in self.forms:
+            made = None if form is None else form.graph_for(key, add_template)
+            if made is not None:
+                self.forms = [form, *(other for other in self.forms if other is not form)]
+                return made
+        if self.another is None or len(self.forms) >= FORMS:
+            return None
+        log.info("a graph for all sizes is compiled again: %s do not fit its %d forms", key, len(self.forms))
+        form = self.another(args)
+        self.forms = [*self.forms, form]
+        return None if form is None else form.graph_for(key, add_template)
 
     def is_for_later(self, key: tuple[int, ...]) -> bool:
         """Whether a graph for these ints alone is compiled only where they come again."""

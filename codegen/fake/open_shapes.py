@@ -7,8 +7,8 @@ Out: its results, where a rule of ours (`codegen.fake.shapes`, `codegen.fake.ope
     mm(x: [s0, 4], w: [4, 8])   ->   FakeTensor(size=(s0, 8)): 4 == 4 holds, whatever s0 is
     x[s0, 4] + y[s1, 4]         ->   NotImplemented: the rule asks whether s0 == s1
 
-A rule may ask nothing that needs a guard: torch's rules answer then, which know what to guard. They do some
-hundred operations on symbols for each operator; a rule of ours does ten.
+Most rules may ask nothing that needs a guard: torch's rules answer then, which know what to guard. They do
+some hundred operations on symbols for each operator; a rule of ours does ten.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import NotKnown, SizeEnv
 
 aten = dispatch.aten
+#: operators whose rule asks no more than torch's
+WITH_GUARDS = frozenset((aten.slice.Tensor, aten.select.int))
 
 
 def run_on_all_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -43,6 +45,8 @@ def run_on_all_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kw
     found = known.get(key)
     if found is None:
         found = in_facts(env, rule, args, kwargs)
+        if found is NotImplemented and func in WITH_GUARDS:
+            found = rule(args, kwargs)
         if found is NotImplemented:
             return NotImplemented
         if (

@@ -30,6 +30,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from sympy import oo
+from torch._guards import ShapeGuard
 from torch._logging import trace_structured
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import (
@@ -47,6 +48,7 @@ from codegen.fake.size_node import KnownNumbers
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
 TRUTHS = (sympy.true, sympy.false)
+NEGATED: dict[type, Any] = {sympy.Lt: sympy.Ge, sympy.Le: sympy.Gt, sympy.Gt: sympy.Le, sympy.Ge: sympy.Lt}
 # A question without an answer raises an exception: the user needs no log line of it.
 quiet = logging.getLogger("capture.size_env")
 quiet.setLevel(logging.CRITICAL)
@@ -208,6 +210,8 @@ class SizeEnv(ShapeEnv):
             return fact
         if self.asks_for_facts and not sym_node.expr.is_number and sym_node.expr not in TRUTHS:
             raise NotKnown
+        if type(sym_node.expr) in NEGATED and self._is_of_present_ints(sym_node):
+            return self._order_of(sym_node.expr, bool(sym_node.hint), key)
         if self.before_fixing is not None and sym_node.pytype is float and not self._suppress_guards_tls():
             self.before_fixing(sym_node.expr)
         guard_count, question = len(self.guards), sym_node.expr
@@ -218,6 +222,30 @@ class SizeEnv(ShapeEnv):
                 if len(self.guards) > guard_count:
                     self.facts.learn(sym_node.expr, bool(answer))
                 self.learn_from(question, bool(answer))
+        return answer
+
+    def _is_of_present_ints(self, question: SymNode) -> bool:
+        """Whether it compares ints with present values, and the answer becomes a guard."""
+        return (
+            not self._suppress_guards_tls()
+            and question.has_hint()
+            and all(side.is_integer for side in question.expr.args)
+            and not self.is_unbacked(question.expr)
+        )
+
+    def _order_of(self, question: Any, answer: bool, key: Any) -> bool:
+        """The answer, with a guard. What follows from it is a fact and bounds of a symbol: torch looks for
+        more, and takes ten times as long.
+        """
+        guard = question if answer else NEGATED[type(question)](*question.args, evaluate=False)
+        self.guards.append(ShapeGuard(guard, self._get_sloc(), size_oblivious=False))
+        self.numbers.answers[key] = answer
+        learned = self.facts.learn(question, answer)
+        if learned is not None and learned[0] in self.var_to_range:
+            symbol, low, high = learned
+            bounds = ValueRanges(-int_oo if low is None else low, int_oo if high is None else high)
+            if bounds != self.var_to_range[symbol]:
+                self._update_var_to_range(symbol, bounds)
         return answer
 
     def learn_from(self, relation: Any, holds: bool) -> None:

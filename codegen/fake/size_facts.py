@@ -31,6 +31,8 @@ OF_RELATIONS: dict[type, str] = {
     sympy.Lt: "lt",
     sympy.Le: "le",
 }
+#: comparison -> the signs of the difference that it admits, as a sum: 1 below zero, 2 zero, 4 above
+SIGNS = {"lt": 1, "le": 3, "eq": 2, "ne": 5, "gt": 4, "ge": 6}
 NEGATED = {"eq": "ne", "ne": "eq", "gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 SWAPPED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 #: comparison -> whether it holds for a difference that is at least, or at most, the given number
@@ -60,48 +62,58 @@ class Facts:
         self._polynomials: dict[Any, Index] = {}
         self._atoms: dict[str, Any] = {}
         self._least: dict[str, int] = {}  # bounds of atoms that have guards
+        self._most: dict[str, int] = {}
+        self._signs: dict[Poly, int] = {}  # difference -> its signs, as far as guards say: see `SIGNS`
 
-    def learn(self, relation: Any, holds: bool) -> None:
-        """From now on `relation` is known to hold, or not to hold. Only `one atom` against a number counts:
-        it gives the least value of the atom.
+    def learn(self, relation: Any, holds: bool) -> tuple[Any, int | None, int | None] | None:
+        """From now on `relation` is known to hold, or not to hold.
+
+        Where it compares one atom with a number, the result is the atom with its least and its largest value.
         """
         comparison = _comparison_of(relation)
-        if comparison is None:
-            return
-        difference = minus(*map(self.polynomial, relation.args))
+        difference = 0 if comparison is None else minus(*map(self.polynomial, relation.args))
+        if comparison is None or isinstance(difference, int):
+            return None
+        known = comparison if holds else NEGATED[comparison]
+        for signed, named in ((difference, known), (minus(0, difference), SWAPPED[known])):
+            assert isinstance(signed, Poly)
+            self._signs[signed] = self._signs.get(signed, 7) & SIGNS[named]
         terms = dict(terms_of(difference))
         constant = terms.pop((), 0)
-        if len(terms) != 1:
-            return
-        [(atoms, coefficient)] = terms.items()
-        if len(atoms) == 1 and coefficient in (1, -1):
-            self._learn_of(atoms[0], comparison if holds else NEGATED[comparison], coefficient, constant)
+        if len(terms) == 1:
+            [(atoms, coefficient)] = terms.items()
+            if len(atoms) == 1 and coefficient in (1, -1):
+                self._learn_of(atoms[0], known, coefficient, constant)
+                return self._atoms[atoms[0]], self._bound(atoms[0], 0), self._bound(atoms[0], 1)
+        return None
 
     def _learn_of(self, atom: str, comparison: str, sign: int, constant: int) -> None:
         """`sign * atom + constant` compares like this with 0."""
         if sign < 0:
             comparison, constant = SWAPPED[comparison], -constant
-        known = self._bound(atom, 0)
-        if comparison in ("gt", "ge", "eq"):
-            least = -constant + (comparison == "gt")
-        elif comparison == "ne" and known == -constant:
-            least = known + 1
-        else:
-            return
-        self._least[atom] = least if known is None else max(least, known)
+        least, most = (self._bound(atom, side) for side in (0, 1))
+        if comparison in ("gt", "ge", "eq") or (comparison == "ne" and least == -constant):
+            found = -constant + (comparison in ("gt", "ne"))
+            self._least[atom] = found if least is None else max(found, least)
+        if comparison in ("lt", "le", "eq") or (comparison == "ne" and most == -constant):
+            found = -constant - (comparison in ("lt", "ne"))
+            self._most[atom] = found if most is None else min(found, most)
 
     def _bound(self, atom: str, side: int) -> int | None:
         """The least (side 0) or the largest value (1) of an atom."""
-        bound = self.bounds(self._atoms[atom])[side]
-        learned = None if side else self._least.get(atom)
-        if learned is None or bound is None:
-            return learned if bound is None else bound
-        return max(bound, learned)
+        bounds = self.bounds(self._atoms[atom])[side], (self._most if side else self._least).get(atom)
+        known = [bound for bound in bounds if bound is not None]
+        return (min(known) if side else max(known)) if known else None
 
     def decide(self, comparison: str, left: Any, right: Any) -> bool | None:
         difference = minus(self.polynomial(left), self.polynomial(right))
         if isinstance(difference, int):
             return bool(getattr(operator, comparison)(difference, 0))
+        signs = self._signs.get(difference, 7)
+        if not signs & ~SIGNS[comparison]:
+            return True
+        if not signs & SIGNS[comparison]:
+            return False
         for side in (0, 1):
             moved = self._from_bounds(difference, side)
             if moved is None:

@@ -142,15 +142,21 @@ def lists(sizes: list[SymNode], strides: list[SymNode]) -> tuple[Any, ...]:
 
 
 def compared(name: str) -> Any:
-    """A comparison. What holds for all sizes is a constant: sympy is not asked."""
+    """A comparison. What holds for all sizes is a constant, and else an order of ints is a question about
+    the present ones: sympy, which would try to answer it, is not asked.
+    """
     by_sympy = getattr(SymNode, name)
 
     def compute(left: SizeNode, right: SymNode) -> SymNode:
         fact = None
-        if left.pytype is int and right.pytype is int:
+        are_ints = left.pytype is int and right.pytype is int
+        if are_ints:
             fact = left.shape_env.facts.decide(name, left.expr, right.expr)
             if fact is (name == "eq") and name in ("eq", "ne"):
                 left.shape_env.learn_equal(left.expr, right.expr)
+        if fact is None and name in ORDERS and left.has_hint() and right.has_hint() and are_ints:
+            hint = getattr(operator, name)(left.hint, right.hint)
+            return SymNode(ORDERS[name](left.expr, right.expr, evaluate=False), left.shape_env, bool, hint)
         if fact is None:
             made: SymNode = by_sympy(left, right)
             return made
@@ -179,6 +185,7 @@ def divided(name: str, result: Callable[[Any], Any]) -> Any:
     return computed_once(name, each, compute)
 
 
+ORDERS = {"lt": sympy.Lt, "le": sympy.Le, "gt": sympy.Gt, "ge": sympy.Ge}
 OF_INTS = {"int_floordiv": "floordiv", "mod": "mod"}
 SizeNode.int_floordiv = divided("int_floordiv", lambda quotient: quotient)  # type: ignore[method-assign]
 SizeNode.mod = divided("mod", lambda quotient: sympy.Integer(0))  # type: ignore[method-assign]

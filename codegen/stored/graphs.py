@@ -69,14 +69,17 @@ class Origin:
     def module(self) -> fx.GraphModule:
         return self._module(self.data["module"])
 
+    def module_for(self, inputs: Sequence[Any]) -> fx.GraphModule:
+        """A new module, with examples of the sizes of these inputs."""
+        return with_examples(module_of(self.data["module"]), self.data["layouts"], inputs)
+
     def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
         """The graph, compiled for all sizes, with plans for these ints."""
         from codegen.compile_fx import compile_for_sizes  # lazy: a graph from the store needs no compiler
 
         inputs = stand_ins(self.inputs)
         with restored(self.data["state"]):
-            module = with_examples(module_of(self.data["module"]), self.data["layouts"], inputs)
-            symbolic = compile_for_sizes(module, inputs, store=self.store, refuses=True)
+            symbolic = compile_for_sizes(self.module_for(inputs), inputs, store=self.store, refuses=True)
         if isinstance(symbolic, autocast.SizedWithoutAutocast):  # the caller has its own
             symbolic = symbolic.graph
         return None if symbolic is None else KeptSizes(symbolic, self._keep_sizes, keys)

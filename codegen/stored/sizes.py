@@ -46,6 +46,10 @@ class Origin(Protocol):
     @property
     def module(self) -> fx.GraphModule: ...
 
+    def module_for(self, inputs: Sequence[Any]) -> fx.GraphModule:
+        """A new module, with examples of the sizes of these inputs."""
+        ...
+
     def sizes_again(self, keys: Sequence[tuple[int, ...]]) -> KeptSizes | None:
         """The graph, compiled for all sizes, with plans for these ints."""
         ...
@@ -190,8 +194,8 @@ def segment_data(part: Any, later: Any, writer: Writer) -> dict[str, Any]:
 class StoredSizes:
     """The templates of another process.
 
-    inputs: an int for each int among the inputs of the graph. `module()` is the captured graph. has_form:
-    as for `KeptSizes`.
+    inputs: an int for each int among the inputs of the graph. `module()` is the captured graph, and
+    `module_for(inputs)` the same with examples of these sizes. has_form: as for `KeptSizes`.
     """
 
     stored_key: str | None = None
@@ -199,6 +203,7 @@ class StoredSizes:
     def __init__(self, data: dict[str, Any], reader: Reader, origin: Origin) -> None:
         self.inputs: list[Any] = origin.inputs
         self.module: Callable[[], fx.GraphModule] = lambda: origin.module
+        self.module_for: Callable[[Sequence[Any]], fx.GraphModule] = origin.module_for
         self.has_form: bool = data["planned"]
         self.keys: list[Key] = [tuple(key) for key in data["keys"]]
         self.refused = {tuple(key) for key in data["refused"]}

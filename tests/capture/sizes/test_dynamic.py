@@ -631,6 +631,42 @@ def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> 
     assert "operator by operator for the sizes (40,)" in caplog.text
 
 
+class Odd:
+    """A form for the ints with one remainder."""
+
+    def __init__(self, remainder: int) -> None:
+        self.remainder = remainder
+        self.asked: list[int] = []
+
+    def graph_for(self, key: tuple[int, ...], add_template: Any) -> Any:
+        self.asked.append(key[0])
+        fits = key[0] % 6 == self.remainder
+        return (lambda *args: (self.remainder,)) if fits else None
+
+
+def test_sizes_that_do_not_fit_a_form_get_another() -> None:
+    made: list[Odd] = []
+
+    def another(inputs: Any) -> Odd:
+        made.append(Odd(inputs[0] % 6))
+        return made[-1]
+
+    [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
+    numbers: list[int] = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        numbers.append(inputs[0])
+        return lambda *args: ("a number",)
+
+    graph = sized_graph.SizedGraph(lambda: module, inputs, compile_graph, Odd(3), another=another)
+    results = [graph(n, tensor(n))[0] for n in (3, 9, 4, 10, 16, 5, 6, 12, 7, 8, 22)]
+    assert results == [3, 3, 4, 4, 4, 5, 0, 0, "a number", "a number", 4]
+    assert [form.remainder for form in made] == [4, 5, 0]
+    assert numbers == [7, 8]
+    assert made[0].asked[:3] == [4, 10, 16]
+    assert graph.forms[0] is made[0], "the form that was right is asked first"
+
+
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The sizes for which graphs with symbolic sizes are compiled."""

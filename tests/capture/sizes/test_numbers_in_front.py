@@ -116,3 +116,27 @@ def test_what_leaves_64_bits(limit: int) -> None:
     x = torch.ones(3, dtype=torch.float64)
     for n in (5, 6, limit, limit - 1, limit + 1, 7):
         assert torch.equal(compiled(x, n), program(x, n)), n
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_parts_of_one_row_and_of_many(wants_grad: bool, compiled_alone: Compiled) -> None:
+    """Each has a form of its own: what is written to one row is repeated along no dim."""
+    weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=wants_grad)
+
+    def program(x: torch.Tensor, start: int, width: int, other: int) -> torch.Tensor:
+        y = x.clone()
+        y[:, start : start + width] = 0
+        y[:, :, other : other + width] = 1
+        return (y @ weight).sum(0)
+
+    compiled = capture.compile(program, dynamic=True)
+    rows = [(2, 1, 3), (3, 2, 1), (0, 4, 2), (5, 1, 1), (1, 3, 0), (4, 1, 5), (2, 0, 1), (3, 2, 2)]
+    with config.patch(raise_on_error=True):
+        for row in rows:
+            x = torch.randn(3, 8, 6, dtype=torch.float64)
+            found, expected = compiled(x, *row), program(x, *row)
+            torch.testing.assert_close(found, expected)
+            if wants_grad:
+                slopes = [torch.autograd.grad(result.sum(), weight)[0] for result in (found, expected)]
+                torch.testing.assert_close(*slopes)
+    assert not compiled_alone

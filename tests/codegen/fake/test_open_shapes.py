@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -106,10 +107,15 @@ WITHOUT_ANSWER: dict[str, Case] = {
     "factors that may not fit": (aten.mm.default, lambda n, m: (tensor(4, n), tensor(m, 4))),
     "a view of other elements": (aten.view.default, lambda n, m: (tensor(n, 4), [n, 5])),
     "a view across a gap": (aten.view.default, lambda n, m: (Tensor(swapped(0, 1, rows(n, 4))), [4 * n])),
-    "a place that may not be there": (aten.select.int, lambda n, m: (tensor(n), 0, 3)),
-    "an end that may be behind": (aten.slice.Tensor, lambda n, m: (tensor(n), 0, 0, m)),
     "an expansion that may not fit": (aten.expand.default, lambda n, m: (tensor(n), [m])),
     "parts of a size that changes": (aten.split.Tensor, lambda n, m: (tensor(n), 2)),
+}
+#: what depends on the sizes, and has guards
+GUARDED: dict[str, Case] = {
+    "a place that may not be there": (aten.select.int, lambda n, m: (tensor(n), 0, 3)),
+    "a place from the end": (aten.select.int, lambda n, m: (tensor(7, 4), 0, -n)),
+    "an end that may be behind": (aten.slice.Tensor, lambda n, m: (tensor(n), 0, 0, m)),
+    "a start that may be behind the end": (aten.slice.Tensor, lambda n, m: (tensor(9, 2), 0, n - 6, m - 5)),
 }
 
 
@@ -162,6 +168,24 @@ def test_layouts_of_all_sizes_are_eagers(name):
             return place if type(place) is int else int(place.node.expr.xreplace(known))
 
         assert layouts(results, number) == layouts(in_eager(CASES[name], *values), int), values
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_layouts_are_eagers_while_the_guards_hold(name):
+    results, sizes, env = on_symbols(GUARDED[name])
+    symbols = [size.node.expr for size in sizes]
+    held = 0
+    for values in itertools.product(range(2, 9), repeat=2):
+        known = dict(zip(symbols, values))
+        if not all(bool(guard.expr.xreplace(known)) for guard in env.guards):
+            continue
+        held += 1
+
+        def number(place: Any, known: dict[Any, int] = known) -> int:
+            return place if type(place) is int else int(place.node.expr.xreplace(known))
+
+        assert layouts(results, number) == layouts(in_eager(GUARDED[name], *values), int), values
+    assert 0 < held < 49
 
 
 @pytest.mark.parametrize("name", WITHOUT_ANSWER)

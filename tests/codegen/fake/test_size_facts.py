@@ -22,7 +22,10 @@ BOUNDS = {
     Max(3, N): (3, None),
     Max(1, FREE): (1, None),
 }
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+RELATIONS: dict[str, Any] = {
+    "eq": sympy.Eq, "ne": sympy.Ne, "lt": sympy.Lt, "le": sympy.Le, "gt": sympy.Gt, "ge": sympy.Ge,
+}  # fmt: skip
+COMPARISONS = tuple(RELATIONS)
 
 
 def decide(comparison: str, left: Any, right: Any) -> bool | None:
@@ -79,7 +82,7 @@ def test_what_has_a_guard_is_a_fact(relation, holds, least):
     facts = Facts(BOUNDS.__getitem__)
     facts.learn(relation, holds)
     assert facts.holds(sympy.Ge(HALF, least, evaluate=False)) is True
-    assert facts.holds(sympy.Gt(HALF, least, evaluate=False)) is None
+    assert facts.holds(sympy.Gt(HALF, least, evaluate=False)) is not True
     assert facts.holds(sympy.Ge(HALF * M - M, 2 * least - 2, evaluate=False)) is True
     assert facts.holds(relation if holds else sympy.Not(relation)) in (True, None)
 
@@ -111,24 +114,93 @@ def test_quotients(left, right, quotient):
     assert found == quotient if quotient is not None else found is None
 
 
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        (sympy.Gt(M, N - 3), True),
+        (sympy.Ge(M + 3, N), True),
+        (sympy.Ne(N - M, 3), True),
+        (sympy.Eq(N, M + 3), False),
+        (sympy.Le(M, N - 3), False),
+        (sympy.Lt(N - 2 * M, 3 - M), True),
+        (sympy.Lt(N, M + 2), None),
+        (sympy.Lt(N, M), None),
+    ],
+)
+def test_an_order_of_two_sizes_is_a_fact(question, fact):
+    facts = Facts(BOUNDS.__getitem__)
+    assert facts.learn(sympy.Lt(N, M + 3), True) is None
+    assert facts.holds(question) is fact
+
+
+def test_an_order_and_an_inequality_leave_one_sign():
+    facts = Facts(BOUNDS.__getitem__)
+    facts.learn(sympy.Le(N, M + 3), True)
+    assert facts.holds(sympy.Lt(N, M + 3)) is None
+    facts.learn(sympy.Eq(N, M + 3), False)
+    assert facts.holds(sympy.Lt(N, M + 3)) is True
+
+
+def test_bounds_that_follow():
+    facts = Facts(BOUNDS.__getitem__)
+    assert facts.learn(sympy.Lt(2, FREE), True) == (FREE, 3, None)
+    assert facts.learn(sympy.Gt(FREE, 9), False) == (FREE, 3, 9)
+    assert facts.learn(sympy.Ge(5 - FREE, -3), True) == (FREE, 3, 8)
+    assert facts.learn(sympy.Ne(FREE, 8), True) == (FREE, 3, 7)
+    assert facts.decide("lt", FREE + M, sympy.Integer(17)) is True
+    assert facts.decide("lt", FREE + M, sympy.Integer(16)) is None
+
+
+def _numbers(rng: random.Random) -> Any:
+    terms = [sympy.Integer(1), N, M, N * M, N**2, FloorDiv(N, 2)]
+    return sympy.Add(*(rng.choice((-3, -1, 1, 2, 4)) * rng.choice(terms) for _ in range(rng.randint(1, 3))))
+
+
+def _at(number: Any, n: int, m: int) -> int:
+    return int(number.xreplace({N: sympy.Integer(n), M: sympy.Integer(m)}))
+
+
+def test_what_follows_from_guards_holds_for_each_size():
+    rng = random.Random(0)
+    values = list(itertools.product(range(2, 12), range(2, 10)))
+    decided = 0
+    for _ in range(150):
+        facts, learned = Facts(BOUNDS.__getitem__), []
+        hint = rng.choice(values)
+        for _ in range(4):
+            comparison = rng.choice(COMPARISONS)
+            sides = _numbers(rng), rng.choice((_numbers(rng), sympy.Integer(rng.randint(-9, 30))))
+            relation = RELATIONS[comparison](*sides, evaluate=False)
+            holds = getattr(operator, comparison)(*(_at(side, *hint) for side in sides))
+            facts.learn(relation, holds)
+            learned.append((comparison, sides, holds))
+        possible = [
+            at
+            for at in values
+            if all(getattr(operator, c)(*(_at(s, *at) for s in sides)) is h for c, sides, h in learned)
+        ]
+        for comparison in COMPARISONS:
+            for sides in [(_numbers(rng), _numbers(rng)), *(pair for _, pair, _ in learned)]:
+                fact = facts.decide(comparison, *sides)
+                decided += fact is not None
+                for at in possible if fact is not None else ():
+                    found = getattr(operator, comparison)(*(_at(side, *at) for side in sides))
+                    assert found is fact, (learned, comparison, sides, at)
+    assert decided > 1000
+
+
 def test_facts_hold_for_each_size():
     rng = random.Random(0)
-    terms = [sympy.Integer(1), N, M, N * M, N**2, FloorDiv(N, 2)]
     values = list(itertools.product(range(2, 12), range(2, 10)))
     decided = 0
     for _ in range(400):
-        left, right = (
-            sympy.Add(*(rng.choice((-3, -1, 1, 2, 4)) * rng.choice(terms) for _ in range(rng.randint(1, 3))))
-            for _ in range(2)
-        )
+        left, right = _numbers(rng), _numbers(rng)
         for comparison in COMPARISONS:
             fact = decide(comparison, left, right)
             if fact is None:
                 continue
             decided += 1
             for n, m in values:
-                sides = (
-                    int(side.xreplace({N: sympy.Integer(n), M: sympy.Integer(m)})) for side in (left, right)
-                )
+                sides = _at(left, n, m), _at(right, n, m)
                 assert getattr(operator, comparison)(*sides) is fact, (comparison, left, right, n, m)
     assert decided > 300

@@ -144,6 +144,36 @@ def test_sizes_that_no_template_serves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trains", [False, True])
+def test_another_form_is_stored_too(
+    trains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a graph from the store the module makes the second form, and the store has it too."""
+
+    def program(x: torch.Tensor, width: int) -> torch.Tensor:
+        y = x * 2
+        y[:, :width] = 0
+        return y.sum(0)
+
+    x = torch.randn(8, 6, requires_grad=trains)
+    made: list[Any] = []
+    fast = as_in_a_process(program, tmp_path, made)
+    torch.testing.assert_close(fast(x, 3), program(x, 3))
+    store = KernelStore(tmp_path)
+    stored = restore(made[0].stored_key, store)
+    inputs = [x if type(value) is not int else 1 if value == 3 else value for value in stored.inputs]
+    ints = [value for value in inputs if type(value) is int]
+    assert sorted(ints) == [1, 6, 8]
+    assert stored.graph_for(ints, lambda template: None) is None
+    kinds = []
+    for _ in range(2):
+        form = compile_sizes(stored.module_for(inputs), inputs, store=store)
+        assert form.graph_for(ints, lambda template: None) is not None
+        kinds.append(type(form))
+        monkeypatch.setattr(sys.modules["codegen.compile_fx"], "compile_for_sizes", refuse)
+    assert kinds == [KeptSizes, StoredSizes]
+
+
+@pytest.mark.parametrize("trains", [False, True])
 def test_more_sizes_than_native_code_keeps_templates(
     trains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

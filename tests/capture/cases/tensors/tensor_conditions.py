@@ -9,7 +9,7 @@ import torch
 from tests.capture.cases.registry import case
 
 
-@case(2, 6)
+@case(2, 2)
 def break_on_item(x):
     n = int(x.sum().item() * 0) + 2
     return x * n
