@@ -81,9 +81,7 @@ def _compile_natively(
     compiler = functools.partial(compile_graph, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
         for_sizes = functools.partial(compile_sizes, gm, store=kernel_store())
-        return SizedGraph(
-            lambda: gm, example_inputs, compiler, for_sizes(example_inputs), another=for_sizes
-        )
+        return SizedGraph(lambda: gm, example_inputs, compiler, for_sizes(example_inputs), another=for_sizes)
     return compiler(gm, example_inputs)
 
 

@@ -144,9 +144,7 @@ def test_sizes_that_no_template_serves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trains", [False, True])
-def test_another_form_is_stored_too(
-    trains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_form_is_stored_too(trains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a graph from the store the module makes the second form, and the store has it too."""
 
     def program(x: torch.Tensor, width: int) -> torch.Tensor:
