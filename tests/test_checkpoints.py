@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +100,27 @@ def test_checkpoint_around_captured_code() -> None:
         gradients.append(given.grad)
     torch.testing.assert_close(gradients[1], gradients[0])
     torch.testing.assert_close(gradients[2], gradients[0])
+
+
+@pytest.mark.parametrize("first", ["checkpoint(fast, x, use_reentrant=False)", "forbidden(fast, x)"])
+def test_first_captured_function_of_a_process(first: str, tmp_path: Path) -> None:
+    """The search for the layout of tensors makes tensors. Hooks of the program don't see them, and may be
+    forbidden.
+    """
+    program = f"""
+import torch, capture
+from torch.utils.checkpoint import checkpoint
+def forbidden(function, x):
+    with torch.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        function(x.detach().requires_grad_()).sum().backward()
+        return function(x)
+capture.config.raise_on_error = True
+fast = capture.compile(lambda x: (x * 2).tanh() * x)
+x = torch.ones(3, requires_grad=True)
+{first}.sum().backward()
+"""
+    environment = {**os.environ, "CAPTURE_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 def test_effects_in_a_checkpoint_come_once_more_with_the_backward() -> None:

@@ -127,7 +127,8 @@ class Converter:
     def glance(self, frame: Any) -> None:
         """See a frame that Python runs because it is not worth a capture yet. The program sees no failure."""
         try:
-            glances.note(self.history, frame, self.settings.dynamic_sizes)
+            with function_modes.paused():  # they would see each look at a tensor
+                glances.note(self.history, frame, self.settings.dynamic_sizes)
         except Exception as error:
             give_up(frame, error, self.settings)
 
@@ -136,7 +137,7 @@ class Converter:
         before the first capture, native code has to know which tensors have one.
         """
         try:
-            stored_entries.restore_layout(self.settings)
+            stored_entries.knows_layout(self.settings)
         except Exception as error:
             give_up(frame, error, self.settings)
 

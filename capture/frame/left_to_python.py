@@ -83,7 +83,7 @@ def leave_wrapper(frame: Any, settings: CaptureSettings, callees_too: bool = Fal
 
     Many wrappers share one code object. So it gets no mark, but an entry for each function.
     """
-    if _capture.added_entries(frame.code) >= MOST_WRAPPERS:
+    if _capture.added_entries(frame.code) >= MOST_WRAPPERS or not stored_entries.knows_layout(settings):
         return
     guards = GuardSet([IdentityGuard.of(FunctionSource(), frame.function)])
     _entry(frame, guards, settings, unhooked=callees_too)

@@ -102,6 +102,19 @@ def restore_layout(settings: CaptureSettings) -> None:
         layout_of_tensors.restore(store, versions())
 
 
+def knows_layout(settings: CaptureSettings) -> bool:
+    """Whether native code knows that; now it finds out, if it may.
+
+    A search makes tensors. Hooks and modes of the program must not see them.
+    """
+    if hasattr(_capture, "is_calibrated") and not _capture.is_calibrated():
+        if frame_filter.why_not_now() is not None:
+            return False
+        with function_modes.paused():
+            restore_layout(settings)
+    return True
+
+
 def _tell(frame: Any, data: Any, seconds: float) -> None:
     observe.tell(
         "store",

@@ -87,9 +87,13 @@ static bool find_symbols(void)
    warnings. */
 static const char SAMPLE_CODE[] =
     "import torch\n"
+    "from torch._C import _autograd as hooks\n"
+    "forbidden = hooks._saved_tensors_hooks_get_disabled_error_message()\n"
+    "hooks._saved_tensors_hooks_enable()\n"
     "with torch.inference_mode(False), torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(lambda "
     "t: t, lambda t: t):\n"
     "    inside = probe()\n"
+    "if forbidden is not None: hooks._saved_tensors_hooks_disable(forbidden)\n"
     "outside = probe()\n"
     "with torch.inference_mode(False), torch.enable_grad():\n"
     "    leaf = torch.zeros(7, 11, device='cpu', dtype=torch.float32, requires_grad=True)\n"

@@ -17,6 +17,7 @@ from capture.hooks.converters import converter_for
 from capture.policy import foresight, patience
 from capture.sizes import glances
 from capture.sizes.policy import DYNAMIC, Seen, SizeHistory
+from tests.capture.cases.torch.function_modes import Recording
 
 
 def function(owner, x, count=1, factor=1.0, rest=None):
@@ -370,6 +371,13 @@ def test_a_failure_does_not_reach_the_program(monkeypatch):
     with pytest.warns(capture.CaptureWarning, match="capture failed on .*function.*of ours"):
         assert converter.glance(frame(None, torch.ones(2))) is None
     capture.reset()
+
+
+def test_modes_of_the_program_see_no_glance():
+    (converter, _), x = converter_for(make_settings("llvm")), torch.ones(2)
+    with Recording() as mode:
+        converter.glance(frame(None, x))
+    assert not mode.seen
 
 
 @pytest.mark.parametrize("method", [function, wrapper])
