@@ -141,7 +141,8 @@ class ConstantSource(Source):
     def text(self) -> str:
         if self.name is not None:
             return self.name
-        return self.value.__name__ if type(self.value) is ModuleType else safe_repr(self.value)
+        named = type(self.value) is ModuleType and "__name__" in vars(self.value)  # a program may delete it
+        return self.value.__name__ if named else safe_repr(self.value)
 
     def resolve(self, frame: FrameNamespace) -> Any:
         return self.value

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
 from capture.sizes.counters import check_counter, counts_up
-from capture.variables.core.exception import raise_new
+from capture.variables.core.exception import ObservedException, raise_new, raise_python
 from capture.variables.core.makers import make
+from guards.kinds.containers import DictContainsGuard
 from guards.kinds.identity import IdentityGuard
 from guards.namespace import STACK_ITEM
 from guards.sources import ConstantSource, DictItemSource
@@ -26,9 +27,11 @@ from guards.sources import ConstantSource, DictItemSource
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
+    from capture.variables.core.base import Variable
 
 
 IMPORT = builtins.__import__  # of Python itself; a program may replace it
+LOADED = ConstantSource(sys.modules, "sys.modules")
 
 
 @opcode("LOAD_FAST")
@@ -162,18 +165,42 @@ def _import_name(tx: Translator, instruction: Instruction) -> None:
     if name not in sys.modules:
         raise GraphBreak("import", name=name)
     name = name if names else name.split(".")[0]
-    loaded = ConstantSource(sys.modules, "sys.modules")
-    tx.push(tx.wrap(sys.modules[name], DictItemSource(loaded, name)))
+    tx.push(tx.wrap(sys.modules[name], DictItemSource(LOADED, name)))
 
 
 @opcode("IMPORT_FROM")
 def _import_from(tx: Translator, instruction: Instruction) -> None:
-    module = tx.top().real_value()
-    name = instruction.value
-    if name not in module.__dict__ and f"{module.__name__}.{name}" in sys.modules:
-        found = sys.modules[f"{module.__name__}.{name}"]
-        tx.push(tx.wrap(found, ConstantSource(found)))
-    elif not hasattr(module, name):
-        raise raise_new(ImportError, f"cannot import name '{name}' from '{module.__name__}'")
-    else:
-        tx.push(tx.top().get_attr(tx, name))
+    """An attribute of the module, else the loaded module of that name below it, else an error."""
+    module, name = tx.top(), instruction.value
+    found = _attribute(tx, module, name)
+    tx.push(found if found is not None else _loaded_below(tx, module, name))
+
+
+def _attribute(tx: Translator, value: Variable, name: str) -> Variable | None:
+    """None where Python raises AttributeError."""
+    try:
+        return value.get_attr(tx, name)
+    except ObservedException as raised:
+        if issubclass(raised.variable.python_type(), AttributeError):
+            return None
+        raise
+
+
+def _loaded_below(tx: Translator, module: Variable, name: str) -> Variable:
+    if not isinstance(module.real_value(), types.ModuleType):
+        raise GraphBreak("import", name=name)
+    package, file = (_attribute(tx, module, field) for field in ("__name__", "__file__"))
+    texts = [value is None or isinstance(value.real_value(), str) for value in (package, file)]
+    if package is None or not all(texts) or _is_initializing(module.real_value()):
+        raise GraphBreak("import", name=name)  # Python has other words for them
+    whole_name = f"{package.as_constant()}.{name}"
+    if whole_name in sys.modules:
+        return tx.wrap(sys.modules[whole_name], DictItemSource(LOADED, whole_name))
+    tx.output.guards.add(DictContainsGuard.of(LOADED, whole_name, False))
+    path = None if file is None else file.as_constant()
+    text = f"cannot import name {name!r} from {package.as_constant()!r} ({path or 'unknown location'})"
+    raise raise_python(ImportError(text, name=package.as_constant(), path=path))
+
+
+def _is_initializing(module: types.ModuleType) -> bool:
+    return bool(getattr(vars(module).get("__spec__"), "_initializing", False))

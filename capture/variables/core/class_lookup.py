@@ -56,11 +56,12 @@ def lookup_type(cls: type, name: str) -> Any:
     return MISSING
 
 
+#: an entry of a class whose own class has one of them goes before an entry of the instance
+SETTERS = ("__set__", "__delete__")
+
+
 def is_data_descriptor(value: Any) -> bool:
-    return value is not MISSING and (
-        lookup_type(type(value), "__set__") is not MISSING
-        or lookup_type(type(value), "__delete__") is not MISSING
-    )
+    return value is not MISSING and any(lookup_type(type(value), name) is not MISSING for name in SETTERS)
 
 
 @functools.cache
@@ -157,6 +158,10 @@ def call_descriptor(tx: Interpreter, owner: Variable, cls: type, found: Any, nam
     if not isinstance(getter, types.FunctionType):
         raise GraphBreak("property", name=name, value=owner)
     descriptor = class_value(tx, owner, found, name)
+    for method in SETTERS:
+        if lookup_type(type(found), method) is not MISSING:  # without it, the entry of an instance goes first
+            tx.output.guarding.class_entry(descriptor, type(found), method)
+            break
     instance = constant(None) if owner.python_type() is not cls else owner
     return class_value(tx, descriptor, getter, "__get__").call(
         tx, [descriptor, instance, wrap_class(tx.output, cls)], {}

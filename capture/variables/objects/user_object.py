@@ -17,6 +17,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Deleted, NotConstant, ObservedException, Variable
 from capture.variables.core.class_lookup import (
     MISSING,
+    SETTERS,
     call_descriptor,
     class_attribute,
     class_value,
@@ -186,7 +187,7 @@ class ObjectVariable(Variable):
         """Guards that the entry of the class has no `__set__` and no `__delete__`: with one it would win."""
         if type(found).__flags__ & HEAP_TYPE:
             descriptor = class_value(tx, self, found, name)
-            for method in ("__set__", "__delete__"):
+            for method in SETTERS:
                 tx.output.guarding.class_entry(descriptor, type(found), method)
 
     def descriptor_entry(self, tx: Interpreter, name: str, method: str) -> Any:

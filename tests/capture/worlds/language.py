@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from tests.capture.worlds.registry import WORLDS, World, with_globals
 
+#: a module that lacks the name which the function imports
+IMPORTING = (
+    "import types,sys\nm=sys.modules['zz_m']=types.ModuleType('zz_m')\nsys.modules.pop('zz_m.k',0)\n"
+    "def f():\n  try:\n    from zz_m import k\n  except ImportError as e:\n"
+    "    return X,str(e),e.name,e.path\n  return X+k"
+)
+
 ROWS: list[tuple[str, str, str]] = [
     ("global_tuple_item", "K=(1,(2,3))\ndef f(): return X*K[1][1]", "K=(1,(2,4))"),
     ("global_none_to_num", "K=None\ndef f(): return X+(1 if K is None else K)", "K=5"),
@@ -317,6 +324,11 @@ ROWS: list[tuple[str, str, str]] = [
     ("module_property_changes",
      "import types\nclass M(types.ModuleType):\n  k=3\nm=M('mmm'); m.v=1\ndef f(): return X+m.v",
      "M.v=property(lambda s: 9)"),
+    ("import_from_finds_a_name", IMPORTING, "m.k=3"),
+    ("import_from_asks_the_module", IMPORTING, "m.__getattr__=lambda n: 3"),
+    ("import_from_finds_a_submodule", IMPORTING, "sys.modules['zz_m.k']=3"),
+    ("import_from_names_the_file", IMPORTING, "m.__file__='/zz.py'"),
+    ("import_from_a_module_without_name", IMPORTING, "del m.__name__"),
     ("module_reads_its_own_way",
      "import types\nclass M(types.ModuleType): pass\nm=M('mmm'); m.v=1\ndef f(): return X+m.v",
      "M.__getattribute__=lambda s,n: 4"),
@@ -325,6 +337,10 @@ ROWS: list[tuple[str, str, str]] = [
     ("descriptor_gets_setter",
      "class D:\n  def __get__(s,o,t): return 40\nclass A: z=D()\na=A(); a.z=1\ndef f(): return X+a.z",
      "D.__set__=lambda s,o,v: None"),
+    ("descriptor_loses_setter",
+     "class D:\n  def __get__(s,o,t): return 40\n  def __set__(s,o,v): pass\nclass A: z=D()\n"
+     "a=A(); a.__dict__['z']=1\ndef f(): return X+a.z",
+     "del D.__set__"),
     ("stored_over_descriptor",
      "class D:\n  def __get__(s,o,t): return 40\nclass A: z=D()\na=A()\ndef f():\n  a.z=5\n  return X+a.z",
      "D.__set__=lambda s,o,v: None"),
