@@ -119,7 +119,7 @@ class SizedGraph:
         before = switch(OFF)
         try:
             with events.about(self.subject):
-                made = self.in_a_form(key, args) if self.has_form else None
+                made = self.in_a_form(key, args)
                 return self.in_numbers(key, args) if made is None else made
         finally:
             switch(before)
@@ -132,7 +132,7 @@ class SizedGraph:
             if made is not None:
                 self.forms = [form, *(other for other in self.forms if other is not form)]
                 return made
-        if self.another is None or len(self.forms) >= FORMS:
+        if self.another is None or not self.has_form or len(self.forms) >= FORMS:
             return None
         log.info("a graph for all sizes is compiled again: %s do not fit its %d forms", key, len(self.forms))
         form = self.another(args)

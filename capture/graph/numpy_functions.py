@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -144,10 +145,34 @@ def graph_function(kind: str, name: str) -> Callable[..., Any]:
             lambda v: _plain(v.tensor) if isinstance(v, ndarray) else v, function(*args, **kwargs)
         )
 
-    run.__name__ = run.__qualname__ = "numpy_" + name.replace(".", "_")
+    run.__name__ = "numpy_" + name.replace(".", "_")
+    run.__qualname__ = f"by_name.{kind}.{name.replace('.', '/')}"
     _operations[run] = kind, name
     return run
 
+
+class _OfKind:
+    """Its attributes are the functions of one kind. (A name has a slash for each dot.)"""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __getattr__(self, path: str) -> Callable[..., Any]:
+        name = path.replace("/", ".")
+        if not _is_supported(self._kind, name):
+            raise AttributeError(f"no {self._kind} {name}")
+        return graph_function(self._kind, name)
+
+
+def _is_supported(kind: str, name: str) -> bool:
+    if kind == "operator":
+        return hasattr(operator, name)
+    names = {"function": supported_functions(), "method": METHODS, "attribute": ARRAY_ATTRIBUTES}[kind]
+    return name in names
+
+
+#: where graphs that are stored find their functions: `by_name.function.sin`
+by_name = types.SimpleNamespace(**{kind: _OfKind(kind) for kind in ("function", *SHARED)})
 
 _operations: dict[Any, tuple[str, str]] = {}
 

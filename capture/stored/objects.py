@@ -22,7 +22,6 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import numpy
 import torch
 from torch.distributions.utils import _lazy_property_and_property, lazy_property
 
@@ -33,6 +32,7 @@ from capture.stored.places import (
     class_name,
     find,
     is_covered,
+    is_function_of_numpy,
     is_module_of_torch,
     namespace_of,
     own_method,
@@ -132,6 +132,8 @@ def kind_of(value: Any) -> str:
         return "class"
     if is_module_of_torch(value):
         return "module"
+    if is_function_of_numpy(value):
+        return "numpy"
     kind = _KINDS.get(type(value))
     if kind is None:
         raise NotPlain(f"a {type(value).__name__}")
@@ -148,7 +150,6 @@ _KINDS: dict[type, str] = {
     types.CodeType: "code",
     types.ModuleType: "module",
     re.Pattern: "pattern",
-    **dict.fromkeys((numpy.ufunc, type(numpy.sum)), "numpy"),
     **dict.fromkeys(DESCRIPTORS, "descriptor"),
     **dict.fromkeys(
         (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -325,7 +326,8 @@ def is_found_by_identity(value: Any) -> bool:
     """Whether it is an object, but no class or function, whose class leaves `__hash__` and `__eq__` alone."""
     kind = type(value)
     by_identity = (kind.__hash__, kind.__eq__) in _BY_IDENTITY
-    return by_identity and kind not in _KINDS and not issubclass(kind, (type, enum.Enum, *_OPERATORS))
+    named = kind in _KINDS or is_function_of_numpy(value)
+    return by_identity and not named and not issubclass(kind, (type, enum.Enum, *_OPERATORS))
 
 
 CONSTANT = "constant"

@@ -191,9 +191,15 @@ def _candidates(value: Any) -> list[tuple[Any, Any]]:
         return [(getattr(value, "__module__", None), getattr(value, "__qualname__", None))]
     if isinstance(value, (types.BuiltinFunctionType, *_DESCRIPTORS)):
         return _of_builtin(value)
-    if type(value) in _OF_NUMPY:
-        return [(value.__module__, value.__name__)]
+    if is_function_of_numpy(value):
+        return [(value.__module__, name) for name in dict.fromkeys((value.__name__, value.__qualname__))]
     return []
+
+
+def is_function_of_numpy(value: Any) -> bool:
+    """Whether its class is one of NumPy's functions. (Other libraries have functions of one of these.)"""
+    drawing = sys.modules.get("numpy.random.mtrand")
+    return type(value) in _OF_NUMPY or (drawing is not None and type(value) is type(drawing.RandomState.seed))
 
 
 _DESCRIPTORS = (
@@ -203,7 +209,6 @@ _DESCRIPTORS = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )
-#: the classes of NumPy's functions
 _OF_NUMPY = (numpy.ufunc, type(numpy.sum))
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 
 from codegen.launch.levels import host_level
@@ -114,7 +115,7 @@ def restored(before: dict[str, Any]) -> Iterator[None]:
 
 
 def versions(store: Any = None) -> str:
-    """The digest of this package, the extension, torch, LLVM and Python.
+    """The digest of this package, the extension, torch, NumPy, LLVM and Python.
 
     `store` remembers the digest of files that have not been touched: to read them takes 17 ms.
     """
@@ -124,6 +125,7 @@ def versions(store: Any = None) -> str:
             own_files.contents(store),
             torch.__version__,
             str(torch.version.git_version),
+            numpy.__version__,  # torch imports it
             sys.version,
             llvm_version(),
         )

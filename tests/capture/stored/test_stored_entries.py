@@ -404,6 +404,18 @@ def test_graphs_for_all_sizes(trains: bool) -> None:
     assert counters["entries"]["loaded"] == 1
 
 
+def test_a_graph_without_a_form_for_all_sizes() -> None:
+    text = "def f(x, n): return torch.nn.functional.leaky_relu(x, max(0.1, 0.9 ** n)) * n"
+
+    def runs() -> list[Any]:
+        function = made(text)
+        return [function(X - 3, n) for n in (3, 5, 4, 9)]
+
+    results = [counted(runs) for _ in range(2)]
+    assert [captured for _, _, captured in results] == [2, 0]
+    assert all(map(torch.equal, results[0][0], results[1][0]))
+
+
 def test_a_graph_for_each_value_of_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that the first process has not seen are compiled; others come from the store."""
     text = "def f(x, s): return torch.nn.functional.leaky_relu(x, s) * 2 + s"
@@ -560,6 +572,21 @@ def test_functions_of_numpy() -> None:
     assert results[0][1] == 0
     assert results[1][1:] == (1, 0)
     torch.testing.assert_close(results[1][0], made(NUMPY)(X))
+
+
+def test_graphs_with_operations_of_numpy() -> None:
+    """Among them a break at a draw of NumPy's, whose function is a method of another class of functions."""
+    text = (
+        "import numpy as np\n"
+        "def f(x, a):\n"
+        "  y = torch.from_numpy(np.linalg.det(a).astype(np.float32) * a.T + np.sin(a).real) * x\n"
+        "  return y + np.random.randint(1, 2)"
+    )
+    array = numpy.array([[2.0, 1.0], [1.0, 3.0]])
+    results = [counted(made(text), torch.ones(2, 2), array) for _ in range(2)]
+    assert [loaded > 1 for _, loaded, _ in results] == [False, True]
+    assert [captured for _, _, captured in results] == [2, 0]
+    assert torch.equal(results[0][0], results[1][0])
 
 
 def test_a_replaced_function_of_numpy_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

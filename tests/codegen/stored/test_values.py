@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from capture.graph import numpy_functions
 from codegen.kernel.outlined import Structure, outlined
+from codegen.stored import names
 from codegen.stored.values import Malformed, NotStored, Reader, Writer
 
 
@@ -60,3 +62,15 @@ def test_a_call_of_a_function_of_the_program_is_not_stored() -> None:
 def test_what_is_no_value_is_malformed(data: Any) -> None:
     with pytest.raises(Malformed):
         Reader([]).read(data)
+
+
+@pytest.mark.parametrize("operation", [("function", "linalg.det"), ("method", "sum"), ("operator", "add")])
+def test_functions_of_numpy_in_graphs_have_names(operation: tuple[str, str]) -> None:
+    function = numpy_functions.graph_function(*operation)
+    assert names.object_named(*names.name_of(function)) is function
+
+
+@pytest.mark.parametrize("path", ["function.loads", "method.tofile", "attribute.base", "other.sum"])
+def test_other_functions_of_numpy_are_malformed(path: str) -> None:
+    with pytest.raises(names.Malformed):
+        names.object_named(numpy_functions.__name__, f"by_name.{path}")
