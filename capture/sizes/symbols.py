@@ -309,6 +309,8 @@ class Symbols:
         one that is negative now comes with the other sign.
         """
         value = int(variable.value.node.hint)
+        if abs(value) not in conditions.INT64:
+            raise SizesAsNumbers(f"{variable.value} has more than 64 bits")
         computed = expression_of(variable)
         if value >= 0:
             return self._number_in_front(computed, value)[0]
