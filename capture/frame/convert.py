@@ -99,6 +99,9 @@ class Converter:
             if patience.is_backward(frame.code) and patience.has_to_pay():
                 self._see_gradients(frame)
             return None
+        if not frame_filter.names_are_plain(frame.globals, frame.builtins):
+            _capture.skip_code(frame.code)
+            return None
         if frame_filter.why_not_now() is not None:
             return None
         with (

@@ -15,6 +15,7 @@ import itertools
 import os
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import forward_ad
@@ -27,6 +28,9 @@ from capture.bytecode.instructions import decode
 from capture.bytecode.top_level import is_top_level
 from capture.process import function_modes, other_tracers
 from guards.properties.tensor_methods import methods_are_replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _LLVMLITE = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "llvmlite") + os.sep
@@ -180,6 +184,11 @@ def why_not_captured(code: CodeType) -> str | None:
     if resume.is_orphan(code):
         return "the function that it resumes is gone"
     return None if code in _requested else _why_not_from_there(code)
+
+
+def names_are_plain(globals_: Mapping[str, Any], builtins: Mapping[str, Any]) -> bool:
+    """Whether a global name is an entry of a dict. A subclass may say what it is, each time anew."""
+    return type(globals_) is dict and type(builtins) is dict
 
 
 def makes_distributions(code: CodeType) -> bool:
@@ -385,6 +394,8 @@ def is_plain_python(function: FunctionType) -> bool:
 
 def why_not_inlined(function: FunctionType) -> str | None:
     """A reason to leave a call of this function to Python, or None."""
+    if not names_are_plain(function.__globals__, function.__builtins__):  # type: ignore[attr-defined]
+        return "a class of the program says what its names are"
     if is_plain_python(function):
         return None
     return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)

@@ -103,7 +103,7 @@ def _list_extend(tx: Translator, instruction: Instruction) -> None:
     if not iterates(value):
         kind = shown_name(value.python_type())
         raise raise_new(TypeError, f"Value after * must be an iterable, not {kind}")
-    items = value.iterate(tx).unpack(tx)
+    items = value.take(tx)
     target_of(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
 
 

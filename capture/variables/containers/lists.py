@@ -202,6 +202,8 @@ def _extend(self: MutableSequence, tx: Interpreter, values: Variable) -> Variabl
         _append_all(tx, self, values.unpack(tx))
         return NONE
     iterator = values.iterate(tx)
+    if not isinstance(self, DequeVariable):
+        values.ask_length(tx)
     while (item := tx.next_item(iterator)) is not None:  # the items before an exception stay
         tx.output.budget.count_instruction()
         _append(self, tx, item)

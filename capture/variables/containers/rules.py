@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 
 @rule(list)
 def _list(tx: Interpreter, items: Variable | None = None) -> Variable:
-    return ListVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+    return ListVariable(items.take(tx) if items is not None else [])
 
 
 @rule(tuple)
 def _tuple(tx: Interpreter, items: Variable | None = None) -> Variable:
     if type(items) is TupleVariable:
         return items
-    return TupleVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+    return TupleVariable(items.take(tx) if items is not None else [])
 
 
 @rule(tuple.__new__)
 def _new_tuple(tx: Interpreter, cls: Variable, items: Variable | None = None) -> Variable:
     kind = cls.real_value()
-    values = items.iterate(tx).unpack(tx) if items is not None else []
+    values = items.take(tx) if items is not None else []
     if kind is tuple:
         return TupleVariable(values)
     if not hasattr(kind, "_fields") or overrides_sequence(kind):
@@ -153,7 +153,7 @@ def _size(tx: Interpreter, items: Variable | None = None) -> Variable:
 def _sorted(
     tx: Interpreter, items: Variable, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
-    return ListVariable(sort_items(tx, items.iterate(tx).unpack(tx), key, reverse))
+    return ListVariable(sort_items(tx, items.take(tx), key, reverse))
 
 
 @rule(types.MappingProxyType)

@@ -186,6 +186,15 @@ class Variable:
         """`iter(value)`."""
         return make(Iterator, self.unpack(tx))
 
+    def take(self, tx: Interpreter) -> list[Variable]:
+        """The items of `list(value)`."""
+        iterator = self.iterate(tx)
+        self.ask_length(tx)
+        return iterator.unpack(tx)
+
+    def ask_length(self, tx: Interpreter) -> None:
+        """What a list asks before it takes the items: here nothing that the program sees."""
+
     def open_dims(self) -> frozenset[int] | None:
         """Not None if the value is a symbol, or a tensor with symbols in its shape: the dims of these."""
         return None

@@ -8,6 +8,7 @@ Out: Python's attribute protocol on a variable. `attributes` holds what the fram
 from __future__ import annotations
 
 import collections
+import operator
 import types
 import weakref
 from collections.abc import Hashable
@@ -26,7 +27,7 @@ from capture.variables.core.class_lookup import (
     plain_setattr,
     reads_attributes_plainly,
 )
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
 from capture.variables.core.overriding import HANDLER, is_enabled, overrides
@@ -411,6 +412,24 @@ class ObjectVariable(Variable):
     def unpack(self, tx: Interpreter) -> list[Variable]:
         return self.iterate(tx).unpack(tx)
 
+    def ask_length(self, tx: Interpreter) -> None:
+        """Methods of the program may count, or raise. A TypeError says that there is no answer."""
+        for name in ("__len__", "__length_hint__"):
+            entry = self.class_entry(name)
+            if entry is MISSING:
+                continue
+            if not isinstance(entry, types.FunctionType):
+                return
+            try:
+                answer = self.call_method(tx, name, [], {})
+            except ObservedException as raised:
+                if issubclass(raised.variable.python_type(), TypeError):
+                    continue
+                raise
+            if answer.is_constant():
+                fold(_checked_hint, [ConstantVariable(name), answer], {})
+            return
+
     # --- output ---
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
@@ -426,6 +445,11 @@ class ObjectVariable(Variable):
             *self.attributes.values(),
             *(self.base_value.children() if self.base_value is not None else ()),
         ]
+
+
+def _checked_hint(name: str, answer: Any) -> int:
+    """The length that Python expects of an object whose method of that name has returned `answer`."""
+    return operator.length_hint(type("asked", (), {name: lambda _: answer})())
 
 
 def _is_field_of_base(found: Any) -> bool:

@@ -255,3 +255,30 @@ def test_the_answer_of_eager_to_packages_that_check_less_under_a_compiler(packag
     namespace = {"torch": torch}
     exec(compile(source, f"/lib/site-packages/{package}/base.py", "exec"), namespace)
     assert capture.compile(namespace["f"])(torch.ones(3))[1] is answer
+
+
+class Namespace(dict):
+    """Says itself what a name is, each time anew."""
+
+    def __getitem__(self, name):
+        if name == "count":
+            self[name] = dict.__getitem__(self, name) + 1
+        return dict.__getitem__(self, name)
+
+    def __missing__(self, name):
+        return 10
+
+
+def test_globals_that_a_class_of_the_program_keeps():
+    def outer(x):
+        return inner(x) + 1
+
+    outcomes = []
+    for compiled in (lambda function: function, capture.compile):
+        namespace = Namespace(count=0, __builtins__=__builtins__)
+        exec("def inner(x):\n    return x * count + missing", namespace)
+        inner = namespace["inner"]
+        with capture.config.patch(raise_on_error=True):
+            for function in (inner, outer):
+                outcomes.append([compiled(function)(torch.ones(2)).tolist() for _ in range(3)])
+    assert outcomes[:2] == outcomes[2:]

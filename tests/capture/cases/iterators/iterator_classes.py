@@ -154,3 +154,70 @@ def a_list_of_the_rest(x):
     except TypeError as error:
         others = str(error)
     return x + 1, first, rest, front, last, others
+
+
+class Counted:
+    def __init__(self, length, hint):
+        self.length, self.hint, self.asked = length, hint, []
+
+    def __iter__(self):
+        self.asked.append("iter")
+        return iter((2, 1))
+
+    def __len__(self):
+        self.asked.append("len")
+        return answer(self.length)
+
+    def __length_hint__(self):
+        self.asked.append("hint")
+        return answer(self.hint)
+
+
+class CountedList(list):
+    def __len__(self):
+        raise KeyError("length")
+
+
+def answer(value):
+    if isinstance(value, type):
+        raise value("no answer")
+    return value
+
+
+LENGTHS = (
+    (2, 9),
+    (TypeError, 3),
+    (TypeError, "three"),
+    (KeyError, 2),
+    (-1, 2),
+    (TypeError, -1),
+    (TypeError, TypeError),
+)
+
+
+@case(1, 1)
+def length_asked_by_lists(x):
+    takers = (
+        list,
+        tuple,
+        sorted,
+        set,
+        sum,
+        lambda items: [*items],
+        lambda items: [0].extend(items),
+        lambda items: [0].__setitem__(slice(0, 1), items),
+    )
+    found = []
+    for length, hint in LENGTHS:
+        for take in takers:
+            items = Counted(length, hint)
+            try:
+                found.append(take(items))
+            except (TypeError, KeyError, ValueError) as error:
+                found.append(repr(error))
+            found.append(items.asked)
+    try:
+        list(CountedList([1, 2]))
+    except KeyError as error:
+        found.append(repr(error))
+    return x + 1, found
