@@ -119,6 +119,8 @@ def _isinstance(tx: Interpreter, value: Variable, classes: Variable) -> Variable
         if _has_members(tx, value, protocol):
             return ConstantVariable(True)
     tx.output.guarding.bases(value, value.python_type())
+    if isinstance(value, ObjectVariable) and isinstance(lookup_type(value.cls, "__class__"), property):
+        return ConstantVariable(_is_shown_instance(tx, value, kinds))
     try:
         if isinstance(value, TensorVariable) and value.cls is not torch.Tensor:
             return _issubclass_of_type(value, kinds)
@@ -130,6 +132,26 @@ def _isinstance(tx: Interpreter, value: Variable, classes: Variable) -> Variable
     except NotConstant:
         return _issubclass_of_type(value, kinds)
     return fold(isinstance, [_Held(real), _Held(kinds)], {})
+
+
+def _is_shown_instance(tx: Interpreter, value: ObjectVariable, kinds: Any) -> bool:
+    """For an object with a property `__class__`: that of a mock or a proxy may say anything."""
+    if isinstance(kinds, (tuple, types.UnionType)):
+        parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds)
+        return any(_is_shown_instance(tx, value, kind) for kind in parts)
+    tx.output.guarding.class_entry(value, value.cls, "__class__")
+    if _issubclass_of_type(value, kinds).as_constant():
+        return True
+    try:
+        shown = value.get_attr(tx, "__class__").real_value()
+    except ObservedException as raised:
+        if issubclass(raised.variable.python_type(), AttributeError):
+            return False
+        raise
+    if not isinstance(shown, type):
+        return False
+    _guard_registrations(tx, kinds, shown)
+    return issubclass(shown, kinds)
 
 
 def _user_check(tx: Interpreter, name: str, value: Variable, classes: Variable) -> Variable:

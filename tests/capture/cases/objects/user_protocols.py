@@ -163,3 +163,22 @@ def operators_that_the_class_forbids(x):
     """Python has texts of its own for three of them; for the others it tries to call None."""
     asked = [hash, iter, list, lambda v: {v: 1}, lambda v: 1 in v, lambda v: 1 not in v, len, lambda v: [*v]]
     return x + 1, [message_of(ask) for ask in asked], message_of(lambda v: v.__iter__())
+
+
+class Shown:
+    """It shows another class at each question."""
+
+    def __init__(self, *classes):
+        self.classes = list(classes)
+
+    @property
+    def __class__(self):
+        if not self.classes:
+            raise AttributeError("no more")
+        return self.classes.pop(0)
+
+
+@case(1, 1)
+def instances_of_the_class_that_they_show(x):
+    shown = Shown(int, float, float, 5)
+    return x + 1, [isinstance(shown, kind) for kind in (int, int, (str, float), int, int, Shown)], type(shown)
