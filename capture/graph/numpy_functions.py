@@ -239,20 +239,21 @@ def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """The array that shares a result's memory."""
-    return tensor.numpy()
+    """The array that shares a result's memory. Modes of the program have seen its own calls alone."""
+    with torch._C.DisableTorchFunction():
+        return tensor.numpy()
 
 
 def read_only_array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """The same for an array to which NumPy would not let the program write."""
-    array = tensor.numpy()
+    array = array_of(tensor)
     array.flags.writeable = False
     return array
 
 
 def scalar_of(tensor: torch.Tensor) -> np.generic:
     """A NumPy number, which NumPy's own functions return in place of an array without dimensions."""
-    number: Any = tensor.numpy()[()]
+    number: Any = array_of(tensor)[()]
     return number
 
 

@@ -17,6 +17,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.overriding import concerns
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.tensors.tensor_data import read_data
@@ -87,8 +88,8 @@ def from_tensor(tx: Interpreter, tensor: TensorVariable) -> NumpyVariable:
 
 
 def to_tensor(tx: Interpreter, array: NumpyVariable) -> Variable:
-    """`torch.from_numpy(array)`, which warns of an array that is read-only."""
-    if not array.example.flags.writeable:
+    """`torch.from_numpy(array)`, which warns of one that is read-only. Modes would see how it is made."""
+    if not array.example.flags.writeable or concerns(tx.output, (), {}):
         raise GraphBreak("unsupported_torch_function", name="from_numpy")
     return read_data(array.tensor, tx)
 

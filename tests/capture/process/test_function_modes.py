@@ -136,3 +136,17 @@ def test_what_keeps_operations_from_modes_is_left_to_python(backend: str) -> Non
     fast = capture.compile(shielded, backend=backend)
     for _ in range(2):
         assert torch.equal(fast(torch.ones(2)), shielded(torch.ones(2)))
+
+
+def test_the_ways_to_arrays_and_back_are_not_seen(backend: str) -> None:
+    def function(x: torch.Tensor) -> Any:
+        array = (x * 2).numpy()
+        return array, array.sum(), torch.from_numpy(array) + 1, torch.as_tensor(array)
+
+    seen = []
+    for called in (function, capture.compile(function, backend=backend)):
+        x = torch.ones(3)
+        with Recording() as mode:
+            called(x)
+        seen.append(mode.seen)
+    assert seen[0] == seen[1]
