@@ -262,9 +262,16 @@ def _copy(self: MutableSequence, tx: Interpreter) -> Variable:
 def _sort(
     self: MutableSequence, tx: Interpreter, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
-    items = sort_items(tx, self.unpack(tx), key, reverse)
+    items = list(self.unpack(tx))
     change(tx, self)
-    self.items[:] = items
+    self.items.clear()  # functions that the sort calls see an empty list
+    try:
+        items = sort_items(tx, items, key, reverse)
+    finally:
+        modified = bool(self.items)
+        self.items[:] = items
+    if modified:
+        raise raise_new(ValueError, "list modified during sort")
     return NONE
 
 

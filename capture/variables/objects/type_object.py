@@ -21,7 +21,7 @@ from capture.variables.callables.generic_alias import MODULES, subscript
 from capture.variables.callables.native_method import ClassMethodVariable, UnboundMethodVariable
 from capture.variables.callables.polyfills import POLYFILLS
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import Variable
+from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.class_lookup import (
     MISSING,
     call_descriptor,
@@ -98,7 +98,7 @@ class ClassVariable(Variable):
             return pending
         meta = self.meta_entry(tx, name)
         if isinstance(meta, property) and meta.fget is not None:
-            return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
+            return self._property(tx, name, meta.fget)
         if meta is type.__dict__.get(name) and name == "__annotations__":
             own = ClassDictVariable(self).find(tx, ConstantVariable(name))
             if own is not None:  # reading them of a class without any would make them
@@ -143,15 +143,33 @@ class ClassVariable(Variable):
             return wrap(tx.output, getattr(self.cls, name), ClassNameSource(self.source, name))
         return wrap(tx.output, lookup_type(self.cls, name), TypeAttrSource(self.source, name))
 
+    def _property(self, tx: Interpreter, name: str, getter: Any) -> Variable:
+        try:
+            return class_value(tx, self.metaclass(tx), getter, name, "fget").call(tx, [self], {})
+        except ObservedException as raised:
+            if not issubclass(raised.variable.python_type(), AttributeError):
+                raise
+            found = self._fallback(tx, name)
+            if found is None:
+                raise
+            return found
+
+    def _fallback(self, tx: Interpreter, name: str) -> Variable | None:
+        """The answer of the `__getattr__` of the metaclass, if it has one."""
+        getter = self.meta_entry(tx, "__getattr__")
+        if not isinstance(getter, types.FunctionType):
+            return None
+        function = class_value(tx, self.metaclass(tx), getter, "__getattr__")
+        return function.call(tx, [self, ConstantVariable(name)], {})
+
     def _from_metaclass(self, tx: Interpreter, name: str, meta: Any) -> Variable:
         tx.output.guarding.class_entry(self, self.cls, name)
         if meta is MISSING:
-            getter = self.meta_entry(tx, "__getattr__")
-            if isinstance(getter, types.FunctionType):
-                return class_value(tx, self.metaclass(tx), getter, "__getattr__").call(
-                    tx, [self, ConstantVariable(name)], {}
-                )
-            raise raise_new(AttributeError, f"type object '{self.cls.__name__}' has no attribute '{name}'")
+            found = self._fallback(tx, name)
+            if found is None:
+                text = f"type object '{self.cls.__name__}' has no attribute '{name}'"
+                raise raise_new(AttributeError, text)
+            return found
         if isinstance(meta, types.FunctionType):
             return BoundMethodVariable(class_value(tx, self.metaclass(tx), meta, name), self)
         if isinstance(meta, types.MethodDescriptorType) and meta.__objclass__ is type:

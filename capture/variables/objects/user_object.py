@@ -143,21 +143,24 @@ class ObjectVariable(Variable):
 
     def get_attr(self, tx: Interpreter, name: str) -> Variable:
         reader = self.class_entry("__getattribute__")
+        try:
+            found = self.found_by(tx, reader, name)
+        except ObservedException as raised:  # of a property, a descriptor or the reader
+            if not issubclass(raised.variable.python_type(), AttributeError):
+                raise
+            if not self.has_class_attribute("__getattr__"):
+                raise
+            found = None
+        return found if found is not None else self.fallback_get_attr(tx, name)
+
+    def found_by(self, tx: Interpreter, reader: Any, name: str) -> Variable | None:
+        """The answer of the `__getattribute__` of the class. None where that of `object` finds nothing."""
         if reads_attributes_plainly(reader):
-            found = self.generic_get_attr(tx, name)
-            return found if found is not None else self.fallback_get_attr(tx, name)
+            return self.generic_get_attr(tx, name)
         if not isinstance(reader, types.FunctionType):
             raise GraphBreak("property", name=name, value=self)
-        try:
-            return class_value(tx, self, reader, "__getattribute__").call(
-                tx, [self, ConstantVariable(name)], {}
-            )
-        except ObservedException as raised:
-            if issubclass(raised.variable.python_type(), AttributeError) and self.has_class_attribute(
-                "__getattr__"
-            ):
-                return self.fallback_get_attr(tx, name)
-            raise
+        function = class_value(tx, self, reader, "__getattribute__")
+        return function.call(tx, [self, ConstantVariable(name)], {})
 
     def fallback_get_attr(self, tx: Interpreter, name: str) -> Variable:
         """The look-up after the attribute was not found: `__getattr__`, else AttributeError."""

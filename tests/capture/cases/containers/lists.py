@@ -264,3 +264,29 @@ def what_deques_refuse(x):
         outcome(lambda: torch.zeros(held)),
     ]
     return x + 1, refused, held
+
+
+@case(1, 1)
+def lists_are_empty_while_they_are_sorted(x):
+    seen, found = [], []
+    plain, growing, failing = [3, 1, 2], [3, 1, 2], [3, 1, 2]
+
+    def length(item):
+        seen.append(len(plain))
+        return item
+
+    def grow(item):
+        growing.append(item)
+        return item
+
+    def fail(item):
+        failing.append(item)
+        raise KeyError(item)
+
+    plain.sort(key=length)
+    for items, key in ((growing, grow), (failing, fail)):
+        try:
+            items.sort(key=key)
+        except (ValueError, KeyError) as error:
+            found.append(repr(error))
+    return x + 1, seen, found, plain, growing, failing

@@ -384,3 +384,54 @@ NotAnnotated.__annotations__  # reading them makes them
 def annotations_of_classes(x):
     below = AnnotatedBelow.__annotations__
     return x + len(Annotated.__annotations__), list(below), len(NotAnnotated.__annotations__)
+
+
+class Fails:
+    def __get__(self, instance, owner):
+        raise AttributeError("of the descriptor")
+
+
+class NamesOfClasses(type):
+    @property
+    def fails(cls):
+        raise AttributeError("of the metaclass")
+
+    def __getattr__(cls, name):
+        return f"class: {name}"
+
+
+class Answering(metaclass=NamesOfClasses):
+    described = Fails()
+
+    @property
+    def fails(self):
+        return self.absent
+
+    def __getattr__(self, name):
+        if name == "absent":
+            raise AttributeError("of the property")
+        return f"instance: {name}"
+
+
+class Layer(torch.nn.Module):
+    @property
+    def fails(self):
+        return self.absent
+
+
+class Unanswered:
+    @property
+    def fails(self):
+        raise AttributeError("of the property")
+
+
+@case(1, 1)
+def properties_that_fail_ask_for_the_attribute(x):
+    found = [Answering().fails, Answering().described, Answering.fails, hasattr(Layer(), "fails")]
+    for value in (Layer(), Unanswered()):
+        try:
+            found.append(value.fails)
+        except AttributeError as error:
+            found.append(str(error))
+        found.append(getattr(value, "fails", "none"))
+    return x + 1, found
