@@ -99,9 +99,6 @@ class Converter:
             if patience.is_backward(frame.code) and patience.has_to_pay():
                 self._see_gradients(frame)
             return None
-        if not frame_filter.names_are_plain(frame.globals, frame.builtins):
-            _capture.skip_code(frame.code)
-            return None
         if frame_filter.why_not_now() is not None:
             return None
         with (
@@ -114,7 +111,7 @@ class Converter:
 
     def _looked_up(self, frame: Any) -> Any:
         """The entry of an earlier process. Without one, the frame waits until it is hot."""
-        if not self._may_have_entries(frame):
+        if not (_names_are_plain(frame) and self._may_have_entries(frame)):
             return None
         found = None
         if not self.learned.is_taken_in_vain(frame.code):
@@ -158,6 +155,8 @@ class Converter:
         handled, seen = sys.exc_info()[1], self.history.of(frame)
         glances.tell(self.history, frame)
         try:
+            if not _names_are_plain(frame):
+                raise SkipFrame(frame_filter.NAMES_OF_A_CLASS)
             if not self._may_have_entries(frame):
                 capture.outcome = "refused"
                 return None
@@ -176,7 +175,7 @@ class Converter:
         except SkipFrame as skip:
             forget_frames(skip, handled)
             self._made(frame.code, patience.Kind.STORED)
-            return leave_alone(frame, skip, self.settings, seen)
+            return leave_alone(frame, skip, self.settings, seen if _names_are_plain(frame) else None)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
         except ProgramTooLarge as error:
@@ -214,6 +213,10 @@ class Converter:
         may_wait = self.first_steps.may_wait(frame.code, self.settings)
         seen = self.history.of(frame)
         return _interpreter()(frame, self.settings, seen, self.expected, handled=handled, may_wait=may_wait)
+
+
+def _names_are_plain(frame: Any) -> bool:
+    return frame_filter.names_are_plain(frame.globals, frame.builtins)
 
 
 @functools.cache

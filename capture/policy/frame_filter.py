@@ -41,6 +41,7 @@ OUR_PACKAGES = (
     _OURS + "capture_records.py",
 )
 PART_OF_CAPTURE = "part of capture"
+NAMES_OF_A_CLASS = "a class of the program says what its global names are"
 _DISTRIBUTIONS = _TORCH + "distributions" + os.sep
 # Folders and files of torch whose frames are captured.
 TORCH_CAPTURED = (
@@ -394,8 +395,8 @@ def is_plain_python(function: FunctionType) -> bool:
 
 def why_not_inlined(function: FunctionType) -> str | None:
     """A reason to leave a call of this function to Python, or None."""
-    if not names_are_plain(function.__globals__, function.__builtins__):  # type: ignore[attr-defined]
-        return "a class of the program says what its names are"
+    if not names_are_plain(function.__globals__, function.__builtins__):
+        return NAMES_OF_A_CLASS
     if is_plain_python(function):
         return None
     return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)

@@ -120,6 +120,8 @@ class SymbolicVariable(Variable):
             return wrap_class(tx.output, self.python_type())
         if callable(getattr(self.python_type(), name, None)):
             return ValueMethod(self, name)
+        if not hasattr(self.python_type(), name):  # the error is that of every number
+            return ConstantVariable(self.python_type()()).get_attr(tx, name)
         return ConstantVariable(self.as_constant()).get_attr(tx, name)
 
     def call_method(

@@ -6,7 +6,7 @@ Out: the result that Python gives.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.constant import NONE, ConstantVariable, fix_nans, fold, raise_type_error
@@ -15,16 +15,11 @@ from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import rule
 from capture.variables.core.shown_names import shown_name
 from capture.variables.numbers.symbolic import is_symbolic
-from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.objects.user_object import ObjectVariable, checked_length
 from capture.variables.operations.rich_comparison import compare
 
 if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
-
-
-def _checked_length(value: Any) -> int:
-    """The result of `len()` for an object whose `__len__` returned `value`."""
-    return len(type("sized", (), {"__len__": lambda _: value})())
 
 
 @rule(len)
@@ -34,7 +29,7 @@ def _len(tx: Interpreter, value: Variable) -> Variable:
         is_size = is_symbolic(made) and made.python_type() is int
         if is_size and compare(tx, ">=", made, ConstantVariable(0)).truth(tx):
             return made
-        return fold(_checked_length, [made], {})
+        return fold(checked_length, [made], {})
     found = value.open_length(tx)
     if found is not None:
         return found

@@ -373,7 +373,9 @@ class ObjectVariable(Variable):
         result = self.dunder(tx, "__bool__", [])
         if result is None:
             result = self.dunder(tx, "__len__", [])
-            return True if result is None else result.truth(tx)
+            if result is None:
+                return True
+            return (fold(checked_length, [result], {}) if result.is_constant() else result).truth(tx)
         return answer_of_bool(tx, result)
 
     def len_variable(self, tx: Interpreter) -> Variable:
@@ -448,6 +450,11 @@ class ObjectVariable(Variable):
             *self.attributes.values(),
             *(self.base_value.children() if self.base_value is not None else ()),
         ]
+
+
+def checked_length(value: Any) -> int:
+    """The result of `len()` for an object whose `__len__` returned `value`."""
+    return len(type("sized", (), {"__len__": lambda _: value})())
 
 
 def _checked_hint(name: str, answer: Any) -> int:

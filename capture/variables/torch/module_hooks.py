@@ -60,7 +60,8 @@ def hooks_after(tx: Interpreter, module: ModuleVariable) -> Variable | None:
 
 
 def _held(module: ModuleVariable, name: str) -> Any:
-    return (instance_dict(module.value) or {}).get(name)
+    """The dict from before the frame. None if the frame has replaced it."""
+    return None if name in module.attributes else (instance_dict(module.value) or {}).get(name)
 
 
 def _unchanged(tx: Interpreter, held: Any, source: Source | None) -> bool:

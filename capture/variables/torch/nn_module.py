@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.class_lookup import plain_setattr
 from capture.variables.core.constant import ConstantVariable
@@ -62,6 +64,12 @@ class ModuleVariable(ObjectVariable):
         """The attribute that `nn.Module.__getattr__` finds. None if no registry has it."""
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
+            replaced = self.replaced_dict(registry)
+            if replaced is not None:
+                found = replaced.find(tx, ConstantVariable(name))
+                if found is not None:
+                    return found
+                continue
             held = namespace.get(registry) if namespace is not None else None
             changed = tx.output.objects.changed_dict(held)
             if changed is not None:
@@ -75,7 +83,8 @@ class ModuleVariable(ObjectVariable):
                 return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
         for registry in REGISTRIES if self.source is not None else ():
             held = namespace.get(registry) if namespace is not None else None
-            if held is not None and tx.output.objects.changed_dict(held) is None:
+            kept = held is not None and registry not in self.attributes
+            if kept and tx.output.objects.changed_dict(held) is None:
                 assert self.source is not None
                 tx.output.guards.add(DictContainsGuard.of(AttrSource(self.source, registry), name, False))
         return None
@@ -83,10 +92,27 @@ class ModuleVariable(ObjectVariable):
     def has_registered(self, tx: Interpreter, name: str) -> bool:
         namespace = (instance_dict(self.value) if self.value is not None else None) or {}
         for registry in REGISTRIES:
+            replaced = self.replaced_dict(registry)
+            if replaced is not None:
+                if replaced.find(tx, ConstantVariable(name)) is not None:
+                    return True
+                continue
             changed = tx.output.objects.changed_dict(namespace.get(registry))
             if name in (changed.entries if changed is not None else namespace.get(registry) or ()):
                 return True
         return False
+
+    def replaced_dict(self, name: str) -> Any:
+        """The dict that the frame has stored in this attribute, as `nn.Module.__init__` does. None: it has
+        not.
+        """
+        stored = self.attributes.get(name)
+        if stored is None:
+            return None
+        stored = realize(stored)
+        if not isinstance(stored, DictVariable):
+            raise GraphBreak("property", name=name, value=self)
+        return stored
 
     def fallback_get_attr(self, tx: Interpreter, name: str) -> Variable:
         if self.class_entry("__getattr__") is not MODULE_GETATTR:
@@ -143,6 +169,11 @@ class ModuleVariable(ObjectVariable):
         found = False
         for name in INSTANCE_HOOKS:
             hooks = namespace.get(name)
+            replaced = self.replaced_dict(name)
+            if replaced is not None:
+                replaced.guard_keys(tx.output)
+                found = found or bool(replaced.entries)
+                continue
             changed = tx.output.objects.changed_dict(hooks)
             if changed is not None:
                 hooks = changed.entries

@@ -450,6 +450,15 @@ def test_a_float_without_a_result(name: str) -> None:
         assert str(outcome(captured, (tensor(3), s))) == str(outcome(function, (tensor(3), s)))
 
 
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_missing_attribute_fixes_no_number(kind: type) -> None:
+    function = lambda x, n: x if hasattr(n, "values") else x * n + getattr(n, "device", 1)  # noqa: E731
+    captured = capture.compile(function, dynamic=True)
+    for n in map(kind, range(2, 6)):
+        assert torch.equal(captured(tensor(3), n), function(tensor(3), n))
+    assert not counters["recompiles"]
+
+
 @config.patch(raise_on_error=True)
 def test_arithmetic_on_a_float_that_a_guard_has_fixed() -> None:
     function = lambda x, base, n, s: x * (1 - base**n) * (1.0 - base) * -s  # noqa: E731

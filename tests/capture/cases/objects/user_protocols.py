@@ -182,3 +182,23 @@ class Shown:
 def instances_of_the_class_that_they_show(x):
     shown = Shown(int, float, float, 5)
     return x + 1, [isinstance(shown, kind) for kind in (int, int, (str, float), int, int, Shown)], type(shown)
+
+
+class Sized:
+    def __init__(self, length):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+
+@case(1, 1)
+def truth_of_lengths(x):
+    found = []
+    for length in (0, 2, True, -1, 1.0, "no number", 2**70):
+        for ask in (bool, lambda value: not value, lambda value: value and 1):
+            try:
+                found.append(ask(Sized(length)) is True)
+            except (TypeError, ValueError, OverflowError) as error:
+                found.append(repr(error))
+    return x + 1, found
