@@ -395,7 +395,8 @@ def is_plain_python(function: FunctionType) -> bool:
 
 def why_not_inlined(function: FunctionType) -> str | None:
     """A reason to leave a call of this function to Python, or None."""
-    if not names_are_plain(function.__globals__, function.__builtins__):
+    scope: Any = function  # types of Python 3.11 do not all know `__builtins__`
+    if not names_are_plain(scope.__globals__, scope.__builtins__):
         return NAMES_OF_A_CLASS
     if is_plain_python(function):
         return None
