@@ -13,8 +13,8 @@ Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becom
         ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
     x * 0.9 ** n
         ->   method_with_floats("__mul__", (1,), x, float_operation("pow", 0.9, torch.full((), n)))
-    s = slope.item(); leaky_relu(x, s)
-        ->   a graph for slope = 0.1, one for slope = 0.2, ...
+    s = sign.item(); copysign(x, s)
+        ->   a graph for sign = 0.1, one for sign = 0.2, ...
 """
 
 from __future__ import annotations
@@ -30,16 +30,14 @@ from torch.fx.node import map_arg
 
 from capture.graph.named_functions import new_graph
 from capture.graph.number_operations import (
-    FLOAT_PLACES,
     FUNCTION_NAMES,
     OPERATION_NAMES,
     SQUARE_ROOT,
-    as_method,
     float_operation,
-    keep_types,
     method_with_floats,
     tensor_of_numbers,
 )
+from capture.graph.number_places import FLOAT_PLACES, as_method, keep_types
 from capture.hooks.switch import OFF, switch
 from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import EagerGraph

@@ -8,7 +8,6 @@ Parameters become constants in the object file, or arguments of the function beh
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,7 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 
-from capture.exporting.whole_graph import WholeGraph
-from capture.graph.program_places import PLACES
-from capture.policy.frame_filter import OUR_PACKAGES
+from capture.exporting.whole_graph import WholeGraph, place_of
 from capture.report.errors import ExportError
 from codegen.export.c_text import identifier
 from codegen.export.machine import Machine
@@ -48,7 +45,6 @@ from codegen.trace.trace import Trace, trace
 if TYPE_CHECKING:
     from capture.exporting.size_bounds import OpenGraph
 
-TORCH = os.path.dirname(torch.__file__) + os.sep
 REFUSED = (
     NotSymbolic,
     NotImplementedError,
@@ -86,7 +82,9 @@ def native_graph(
                 opened.close(graph)
                 rename_sizes(program, opened.names)
     except refused as error:
-        raise ExportError(f"{whole.name} can't be exported: {_why(error)}{_place(_called(error))}") from error
+        raise ExportError(
+            f"{whole.name} can't be exported: {_why(error)}{place_of(_called(error))}"
+        ) from error
     try:
         sizes = opened.sizes(order) if opened else []
         return native_code(whole.name, program, arguments, machine, sizes, cblas), order
@@ -192,7 +190,7 @@ def _line(traced: Trace, graph: torch.fx.Graph, step: ExternStep) -> str:
     nodes = [node for node in graph.nodes if node.target is step.op]
     nodes.sort(key=lambda node: node.name not in step.outputs)
     source = traced.recorder.sources.get(nodes[0]) if nodes else None
-    return _place(source)
+    return place_of(source)
 
 
 def _called(error: BaseException) -> Any:
@@ -203,10 +201,3 @@ def _called(error: BaseException) -> Any:
             found = entry.tb_frame.f_locals.get("node")
         entry = entry.tb_next
     return found
-
-
-def _place(source: Any) -> str:
-    """The line of the program that a node of the module comes from."""
-    places = source.meta.get(PLACES, ()) if source is not None else ()
-    own = [place for place in places if not place.co_filename.startswith((TORCH, *OUR_PACKAGES))]
-    return f" ({own[-1].co_filename}:{own[-1].line})" if own else ""

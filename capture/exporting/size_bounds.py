@@ -11,7 +11,7 @@ Every condition has to hold for all sizes within the bounds. A bound that the pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -21,7 +21,7 @@ from torch.utils._sympy.solve import try_solve
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from capture.exporting.open_sizes import OpenDim
-from capture.exporting.whole_graph import WholeGraph
+from capture.exporting.whole_graph import WholeGraph, place_of
 from capture.report.errors import ExportError
 from capture_records import dataclass
 from codegen.dynamic.symbolic_graph import OpenInputs, assumptions, value_of
@@ -63,6 +63,13 @@ class OpenGraph:
                         f"{whole.name} takes {dim.name} and {self._by_symbol[symbol]} as equal sizes: give "
                         "them one name"
                     )
+        computed = opened.symbols.keys() - self._by_symbol.keys()
+        if computed:
+            line = _line_of_reader(whole, computed)
+            raise ExportError(
+                f"{whole.name} computes a number from its sizes{line}: exported code computes only sums, "
+                "products and quotients. Pass it as a tensor, or leave the sizes fixed"
+            )
         self.names = {str(new): str(self._by_symbol[old]) for old, new in opened.symbols.items()}
         self._symbols = list(opened.symbols.values())
         for guard in _guards(whole):
@@ -171,6 +178,15 @@ def _guards(whole: WholeGraph) -> list[Any]:
     examples = [node.meta["example_value"] for node in _placeholders(whole)]
     symbol = next((example for example in examples if isinstance(example, torch.SymInt)), None)
     return [] if symbol is None else symbol.node.shape_env.guards
+
+
+def _line_of_reader(whole: WholeGraph, symbols: Collection[Any]) -> str:
+    """The line of the program that reads one of these numbers."""
+    for node in _placeholders(whole):
+        example = node.meta["example_value"]
+        if isinstance(example, torch.SymInt) and example.node.expr in symbols and node.users:
+            return place_of(next(iter(node.users)))
+    return ""
 
 
 def _line(guard: Any) -> str:

@@ -13,6 +13,7 @@ an error with its line.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,11 +26,15 @@ from capture.backends.settings import make_settings
 from capture.explain import forget_entries
 from capture.exporting.open_sizes import OpenDim, mark, open_dims
 from capture.exporting.structure import Flattened, Form
+from capture.graph.program_places import PLACES
 from capture.hooks import switch
 from capture.hooks.compiled_module import original_of
 from capture.hooks.regions import Region, original_function
+from capture.policy.frame_filter import OUR_PACKAGES
 from capture.report.errors import ExportError, Unsupported
 from capture_records import dataclass
+
+TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 @dataclass(slots=True)
@@ -177,3 +182,10 @@ def _position(graph: WholeGraph, name: str, tensor: torch.Tensor, outputs: list[
             "from outside; return a copy of it"
         )
     return -1 - argument
+
+
+def place_of(source: Any) -> str:
+    """The line of the program that a node of the module comes from."""
+    places = source.meta.get(PLACES, ()) if source is not None else ()
+    own = [place for place in places if not place.co_filename.startswith((TORCH, *OUR_PACKAGES))]
+    return f" ({own[-1].co_filename}:{own[-1].line})" if own else ""

@@ -17,8 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensor
+
+from capture.graph.number_forms import TRACED_FORMS
+from capture.graph.number_places import FUNCTIONS, dtype_of_numbers, largest_number
 
 PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
     name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow", "neg", "pos")
@@ -43,7 +45,6 @@ FUNCTION_NAMES: dict[Any, str] = {
     torch.sym_float: "pos",
     math.pow: "pow",
 }
-IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", "sub", "mul", "truediv")}
 
 
 def runs_for_real(values: Any) -> bool:
@@ -129,26 +130,14 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
         given.update({place: given[place].item() for place in numbers})
     else:
         beside = [value for place, value in given.items() if place not in numbers]
-        dtype = _dtype_of_numbers(name, beside)
-        _check_range([given[place] for place in numbers], _largest(name, beside, kwargs.get("dtype")))
+        dtype = dtype_of_numbers(name, beside)
+        _check_range([given[place] for place in numbers], largest_number(name, beside, kwargs.get("dtype")))
         given.update({place: given[place].to(dtype) for place in numbers})
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
     function = FUNCTIONS.get(name) or getattr(type(given[0]), name)
     return function(*[given[i] for i in range(len(args))], **{k: given[k] for k in kwargs})
-
-
-def _largest(name: str, beside: Sequence[Any], asked: Any) -> float | None:
-    """The largest number that the operator takes; None: it takes all, or is no `FILLING` or `STORING` one."""
-    if name == "torch.full":
-        dtype = asked or torch.get_default_dtype()
-        return None if dtype == torch.float64 else torch.finfo(torch.float32).max
-    if name not in FILLING | STORING:
-        return None
-    dtype = asked or _floating_dtype(beside)
-    exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)
-    return None if exempt else torch.finfo(dtype).max
 
 
 def _check_range(numbers: Sequence[torch.Tensor], largest: float | None) -> None:
@@ -178,163 +167,3 @@ def _leaves(data: Any) -> list[Any]:
 
 def _in_lists(data: Any, function: Callable[[Any], Any]) -> Any:
     return [_in_lists(item, function) for item in data] if isinstance(data, (list, tuple)) else function(data)
-
-
-def _dtype_of_numbers(name: str, beside: Sequence[Any]) -> torch.dtype:
-    """The dtype to which the operators convert a number, given the arguments beside it."""
-    if name in FILLING:
-        return torch.float64
-    dtype = _floating_dtype(beside)
-    return dtype if name in STORING or dtype == torch.float64 else torch.float32
-
-
-def _floating_dtype(values: Sequence[Any]) -> torch.dtype:
-    """That of the first tensor that has one."""
-    tensors = (value for value in values if isinstance(value, torch.Tensor))
-    return next(tensor.dtype for tensor in tensors if tensor.is_floating_point())
-
-
-# --- traced forms: operators whose numbers can't be tensors -----------------------------------------------
-
-
-def _scaled(name: str) -> Callable[..., torch.Tensor]:
-    def form(tensor: torch.Tensor, other: Any, *old: torch.Tensor, alpha: Any = 1) -> torch.Tensor:
-        scaled = other * (old[0] if old else alpha)  # an old form is `add(tensor, alpha, other)`
-        return getattr(tensor, name)(scaled)
-
-    return form
-
-
-def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch.Tensor]:
-    def form(tensor: torch.Tensor, first: Any, second: Any, *, value: Any = 1) -> torch.Tensor:
-        return getattr(tensor, name)(combine(first * value, second))
-
-    return form
-
-
-def _filled(empty: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    def form(shape: Any, fill_value: torch.Tensor, **options: Any) -> torch.Tensor:
-        return empty(shape, **options).fill_(fill_value)
-
-    return form
-
-
-def _new_full(tensor: torch.Tensor, size: Any, fill_value: torch.Tensor, **options: Any) -> torch.Tensor:
-    return tensor.new_empty(size, **options).fill_(fill_value)
-
-
-def _batch_norm(
-    input: torch.Tensor,
-    running_mean: torch.Tensor | None,
-    running_var: torch.Tensor | None,
-    weight: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-    training: bool = False,
-    momentum: Any = 0.1,
-    eps: float = 1e-5,
-) -> torch.Tensor:
-    """With a momentum of 1, the operator stores the statistics of the batch."""
-    if not training or running_mean is None or running_var is None:
-        return F.batch_norm(input, running_mean, running_var, weight, bias, training, 0.0, eps)
-    mean, var = torch.zeros_like(running_mean), torch.zeros_like(running_var)
-    result = F.batch_norm(input, mean, var, weight, bias, training, 1.0, eps)
-    for running, of_batch in ((running_mean, mean), (running_var, var)):
-        running.copy_(of_batch * momentum + running * (1 - momentum))
-    return result
-
-
-TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
-    "functional.batch_norm": _batch_norm,
-    "add": _scaled("add"),
-    "add_": _scaled("add_"),
-    "sub": _scaled("sub"),
-    "sub_": _scaled("sub_"),
-    "addcmul": _fused("add", operator.mul),
-    "addcmul_": _fused("add_", operator.mul),
-    "addcdiv": _fused("add", operator.truediv),
-    "addcdiv_": _fused("add_", operator.truediv),
-    "torch.full": _filled(torch.empty),
-    "torch.full_like": _filled(torch.empty_like),
-    "new_full": _new_full,
-}
-#: What makes a tensor that is full of the number.
-FILLING = frozenset({"torch.full", "torch.full_like", "new_full"})
-#: What puts the number among the elements of a tensor, in its dtype. Masks and indices are other arguments.
-STORING = frozenset(
-    {"__setitem__", "fill_", "masked_fill", "masked_fill_", "where", "torch.where"}
-    | {"clamp", "clamp_", "clip", "clip_"}
-)
-#: Those that make a tensor of the number first: in half precision, a large one is an infinity.
-WRAPPING = frozenset({"__setitem__", "where", "torch.where"})
-#: Methods and functions that take floats at these places (position or name), and have the same result with
-#: 0-d tensors.
-FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
-    **dict.fromkeys(
-        ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"),
-        (1, "other"),
-    ),
-    **dict.fromkeys(
-        ("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (1, "other")
-    ),
-    **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "alpha")),
-    **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
-    **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),
-    **dict.fromkeys(("masked_fill", "masked_fill_"), (2, "value")),
-    **dict.fromkeys(("clamp", "clamp_", "clip", "clip_"), (1, 2, "min", "max")),
-    **dict.fromkeys(("torch.full", "torch.full_like"), (1, "fill_value")),
-    "__setitem__": (2,),
-    "fill_": (1, "value"),
-    "functional.batch_norm": (6, "momentum"),
-    "new_full": (2, "fill_value"),
-    "torch.where": (1, 2, "input", "other"),
-    "where": (2, "other"),
-}
-
-
-#: Functions that are no methods, or whose first argument is another one.
-FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
-    "functional.batch_norm": F.batch_norm,
-    "torch.full": torch.full,
-    "torch.full_like": torch.full_like,
-    "torch.where": torch.where,
-}
-NAMES_OF_FUNCTIONS = {function: name for name, function in FUNCTIONS.items()}
-
-
-def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> tuple[str, list[Any]]:
-    """The tensor method or function of `FLOAT_PLACES` that does the same as `target`, with its arguments. An
-    empty name: none is known.
-
-    `target` is a function of torch, an operator, or the name of a method.
-    """
-    if isinstance(target, str):
-        return target, list(args)
-    if target in NAMES_OF_FUNCTIONS:
-        return NAMES_OF_FUNCTIONS[target], list(args)
-    if target is operator.setitem:
-        return "__setitem__", list(args)
-    operator_name = OPERATION_NAMES.get(target) or IN_PLACE_NAMES.get(target)
-    if operator_name is not None and len(args) == 2:
-        if is_tensor(args[0]):
-            return f"__{operator_name}__", list(args)
-        return f"__r{operator_name}__", list(args[::-1])
-    name = getattr(target, "__name__", "")
-    return (name if getattr(torch, name, None) is target else ""), list(args)
-
-
-def keep_types(name: str, tensors: Sequence[torch.Tensor], dtype: torch.dtype | None) -> bool:
-    """Whether the result has the same dtype when a 0-d tensor replaces a number beside `tensors`.
-
-    `dtype`: the one that the program asks for.
-    """
-    if name in FILLING:
-        found = dtype or (tensors[0].dtype if tensors else torch.get_default_dtype())
-        return found.is_floating_point
-    if name in STORING:
-        tensors = [tensor for tensor in tensors if tensor.is_floating_point()]
-    return bool(tensors) and all(map(_keeps_type, tensors))
-
-
-def _keeps_type(tensor: torch.Tensor) -> bool:
-    floating = tensor.is_floating_point() and tensor.ndim > 0
-    return floating or tensor.dtype in (torch.float32, torch.float64)

@@ -65,7 +65,7 @@ class Operations:
     def add(
         self, tx: Interpreter, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if graph_float.is_in_lists(target, args):
+        if graph_float.is_in_lists(target, args, kwargs):
             return graph_float.one_by_one(tx, target, args, kwargs)
         args, kwargs = graph_float.with_late_numbers(tx, target, args, kwargs)
         kwargs = graph_float.read_numbers(tx, target, args, kwargs)

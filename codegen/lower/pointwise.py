@@ -139,7 +139,11 @@ def _register_binary(name: str, op: str, overloads: str) -> None:
 def _register_comparison(name: str) -> None:
     @lowering(getattr(aten, name).Tensor, getattr(aten, name).Scalar)
     def comparison(ctx: Any, left: Any, right: Any) -> TensorExpr:
-        return compare(name, *operands(ctx, left, right, common=common_dtype((left, right))))
+        """Eager rounds numbers to the dtype of the tensor beside them."""
+        common = common_dtype((left, right))
+        if common in HALVES:
+            left, right = _number_in(common, left), _number_in(common, right)
+        return compare(name, *operands(ctx, left, right, common=common))
 
 
 def _register_logical(name: str, op: str) -> None:

@@ -116,8 +116,8 @@ OPERATORS = {
     "codegen.rewrite.simple": """
         aten::_trilinear aten::aminmax aten::angle aten::diagonal_copy aten::dist aten::dot
         aten::hardshrink_backward aten::index_reduce aten::ldexp.Tensor aten::max_unpool2d aten::max_unpool3d
-        aten::round.decimals aten::scatter_reduce.two aten::softshrink_backward aten::std.correction
-        aten::std_mean.correction aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
+        aten::round.decimals aten::scatter_reduce.two aten::softshrink aten::softshrink_backward
+        aten::std.correction aten::std_mean.correction aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
     """,
     "codegen.rewrite.special_functions": """
         aten::digamma aten::erfinv aten::i0 aten::mvlgamma aten::polygamma aten::special_i0e aten::special_i1

@@ -78,6 +78,18 @@ def ldexp(tensor: torch.Tensor, exponent: torch.Tensor) -> Any:
     return aten._to_copy(aten.mul(aten._to_copy(tensor, dtype=torch.float64), power), dtype=torch.float32)
 
 
+@rewriting(aten.softshrink.default, dtypes=FLOATS, any_size=True)
+def softshrink(tensor: torch.Tensor, limit: Any = 0.5) -> Any:
+    """Computes in float32 also for half precision, as eager does. Eager refuses a negative limit."""
+    if not 0 <= limit <= torch.finfo(tensor.dtype).max:
+        return NotImplemented
+    value = aten._to_copy(tensor, dtype=torch.float32) if tensor.dtype in HALF else tensor
+    inside = aten.where(aten.isnan(value), value, 0.0)
+    below = aten.where(aten.lt(value, -limit), aten.add(value, limit), inside)
+    result = aten.where(aten.gt(value, limit), aten.sub(value, limit), below)
+    return aten._to_copy(result, dtype=tensor.dtype) if tensor.dtype in HALF else result
+
+
 @rewriting(aten.softshrink_backward.default, aten.hardshrink_backward.default, dtypes=FLOATS, any_size=True)
 def shrink_backward(grad: torch.Tensor, tensor: torch.Tensor, limit: Any) -> torch.Tensor:
     inside = aten.logical_and(aten.ge(tensor, -limit), aten.le(tensor, limit))

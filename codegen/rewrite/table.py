@@ -93,7 +93,6 @@ FROM_TORCH = {
     "glu",
     "glu_backward",
     "hardshrink",
-    "softshrink",
     "relu6",
     "_prelu_kernel",
     "_prelu_kernel_backward",

@@ -19,15 +19,13 @@ import numpy as np
 import torch
 
 from capture.graph.number_operations import (
-    FLOAT_PLACES,
     OPERATION_NAMES,
-    as_method,
     checked_division,
     float_of,
     float_operation,
-    keep_types,
     method_with_floats,
 )
+from capture.graph.number_places import FLOAT_PLACES, as_method, keep_types
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
@@ -237,17 +235,20 @@ def read_numbers(
 NUMBERS_ALONE = ("alpha", "value")
 
 
-def is_in_lists(target: Any, args: list[Variable]) -> bool:
-    """Whether an operation on lists of tensors has GraphFloatVariables among its numbers.
-
-    An example is `torch._foreach_mul_`.
+def is_in_lists(target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> bool:
+    """Whether an operation on lists of tensors has floats among its numbers that change, or that the graph
+    computes. An example is `torch._foreach_mul_`.
     """
     if not getattr(target, "__name__", "").startswith(FOREACH):
         return False
     from capture.variables.containers.sequence import SequenceVariable  # lazy: import time
 
-    lists = (a.items for a in args if isinstance(a, SequenceVariable))
-    return is_among(args) or any(map(is_among, lists))
+    lists = [a.items for a in args if isinstance(a, SequenceVariable)]
+    return any(_changes(value) for values in (args, kwargs.values(), *lists) for value in values)
+
+
+def _changes(value: Variable) -> bool:
+    return is_among([value]) or (is_symbolic(value) and value.python_type() is float)
 
 
 FOREACH = "_foreach_"

@@ -405,7 +405,7 @@ def test_graphs_for_all_sizes(trains: bool) -> None:
 
 
 def test_a_graph_without_a_form_for_all_sizes() -> None:
-    text = "def f(x, n): return torch.nn.functional.leaky_relu(x, max(0.1, 0.9 ** n)) * n"
+    text = "def f(x, n): return torch.copysign(x, max(0.1, 0.9 ** n)) * n"
 
     def runs() -> list[Any]:
         function = made(text)
@@ -418,7 +418,7 @@ def test_a_graph_without_a_form_for_all_sizes() -> None:
 
 def test_a_graph_for_each_value_of_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that the first process has not seen are compiled; others come from the store."""
-    text = "def f(x, s): return torch.nn.functional.leaky_relu(x, s) * 2 + s"
+    text = "def f(x, s): return torch.copysign(x, s) * 2 + s"
     compiled: list[int] = []
     anew = vars(sys.modules["codegen.stored.compile_graph"])["compile_anew"]
     monkeypatch.setattr(

@@ -248,6 +248,31 @@ def test_each_operation_rounds_to_bfloat16():
     check(lambda a, b: (a * b + a) * 0.1 - b / 3, x, y, exact=True)
 
 
+#: 0.3 is no number of half precision
+BESIDE_HALVES = {
+    "lt": lambda x: x < 0.3,
+    "le": lambda x: 0.3 >= x,
+    "gt": lambda x: x > 0.3,
+    "ge": lambda x: x >= 0.3,
+    "eq": lambda x: x == 0.3,
+    "ne": lambda x: x != 0.3,
+    "a mask": lambda x: x.masked_fill(x.abs() <= 0.3, 0.7),
+    "hardshrink": lambda x: torch.nn.functional.hardshrink(x, 0.3),
+    "softshrink": lambda x: torch.nn.functional.softshrink(x, 0.3),
+    "hardtanh": lambda x: torch.nn.functional.hardtanh(x, -0.3, 0.3),
+    "threshold": lambda x: torch.nn.functional.threshold(x, 0.3, 0.7),
+    "remainder": lambda x: x % 0.3,
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_HALVES)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_numbers_are_rounded_to_half_precision_as_in_eager(name, dtype):
+    function = BESIDE_HALVES[name]
+    x = torch.tensor([0.3, -0.3, 0.7, 1.3, -2.9, math.nan, math.inf] * 5).to(dtype)
+    check(function, x, exact=True)
+
+
 def test_half_precision_chain_is_one_kernel():
     assert len(kernels(check(lambda a: torch.sigmoid(a) * a + 1, torch.randn(64).half()))) == 1
 
