@@ -37,10 +37,15 @@ ACTIVATIONS: dict[str, tuple[int | str, ...]] = {
     "hardshrink": (1, "lambd"),
     "threshold": (1, 2, "threshold", "value"),
 }
+#: Functions that torch writes in Python, of operators that take 0-d tensors.
+IN_PYTHON: dict[str, tuple[int | str, ...]] = {
+    "functional.gumbel_softmax": (1, "tau"),
+    "functional.normalize": (3, "eps"),
+}
 POWERS = ("pow", "pow_", "__pow__", "__rpow__")
 REMAINDERS = ("floor_divide", "floor_divide_", "fmod", "fmod_", "remainder", "remainder_")
 #: In half precision, some of these round each part of the result, and others the whole.
-FULL_PRECISION = frozenset({*ACTIVATIONS, *POWERS, *REMAINDERS})
+FULL_PRECISION = frozenset({*ACTIVATIONS, *IN_PYTHON, *POWERS, *REMAINDERS})
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
@@ -62,6 +67,7 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(POWERS, (1, "exponent")),
     **dict.fromkeys(("torch.full", "torch.full_like"), (1, "fill_value")),
     **ACTIVATIONS,
+    **IN_PYTHON,
     "__setitem__": (2,),
     "fill_": (1, "value"),
     "functional.batch_norm": (6, "momentum"),
@@ -73,8 +79,10 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
 FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
     "functional.batch_norm": F.batch_norm,
     "functional.elu": F.elu,
+    "functional.gumbel_softmax": F.gumbel_softmax,
     "functional.hardtanh": F.hardtanh,
     "functional.leaky_relu": F.leaky_relu,
+    "functional.normalize": F.normalize,
     "functional.softplus": F.softplus,
     "functional.softshrink": F.softshrink,
     "threshold": torch.threshold,
@@ -95,6 +103,7 @@ OPERATORS: dict[Any, tuple[str, str]] = {
     operator.le: ("le", "ge"),
     operator.lt: ("lt", "gt"),
     operator.ne: ("ne", "ne"),
+    torch.pow: ("pow", "__rpow__"),
 }
 
 
@@ -153,7 +162,12 @@ def largest_number(name: str, beside: Sequence[Any], asked: Any) -> float | None
     if name == "torch.full":
         dtype = asked or torch.get_default_dtype()
         return None if dtype == torch.float64 else torch.finfo(torch.float32).max
-    if name not in FILLING and name not in STORING and name not in ACTIVATIONS:
+    if (
+        name not in FILLING
+        and name not in STORING
+        and name not in ACTIVATIONS
+        and name != "functional.normalize"
+    ):
         return None
     dtype = asked or _floating_dtype(beside)
     exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)

@@ -21,6 +21,12 @@ from tests.capture.test_cases import outcome
 WIDE = [torch.float32, torch.float64]
 EDGES = [math.nan, math.inf, -math.inf, 0.0, -0.0, 0.3, -0.3, 0.5, -0.5]
 
+
+def draw_gumbels(x: torch.Tensor, tau: float, hard: bool) -> torch.Tensor:
+    torch.manual_seed(1)
+    return F.gumbel_softmax(x[3:], tau, hard, dim=0)
+
+
 #: results that are equal to the last bit
 EXACT = {
     "gt": lambda x, s: x > s,
@@ -39,6 +45,7 @@ PRECISE = {
     "pow, a function": lambda x, s: torch.pow(x, s),
     "pow_": lambda x, s: (x * 1).pow_(s),
     "pow, at the right": lambda x, s: s**x,
+    "pow, a function at the right": lambda x, s: torch.pow(s, x),
     "remainder": lambda x, s: x % s,
     "fmod": lambda x, s: torch.fmod(x, s),
     "floor_divide": lambda x, s: x.detach() // s + x,
@@ -53,6 +60,9 @@ PRECISE = {
     "softplus, its threshold": lambda x, s: F.softplus(x, 2, s),
     "softshrink": lambda x, s: F.softshrink(x, s),
     "hardshrink": lambda x, s: F.hardshrink(x, s),
+    "gumbel_softmax": lambda x, s: draw_gumbels(x, s, False),
+    "gumbel_softmax, hard": lambda x, s: draw_gumbels(x, s, True),
+    "normalize": lambda x, s: F.normalize(x[3:], dim=0, eps=s),
     "threshold": lambda x, s: F.threshold(x, s, 0),
     "threshold, its value": lambda x, s: F.threshold(x, 0.25, s),
 }
@@ -76,6 +86,7 @@ def compiled_once(function: Any, x: torch.Tensor) -> tuple[Any, list[Any]]:
     def run(x: torch.Tensor, s: float) -> Any:
         args = [x if isinstance(v, torch.Tensor) and v.ndim else v for v in inputs]
         args = [torch.tensor(s, dtype=torch.float64) if getattr(v, "ndim", 1) == 0 else v for v in args]
+        torch.manual_seed(1)
         return graph(*args)[0]
 
     return run, compiled
