@@ -12,13 +12,16 @@ process ends. A program that makes functions and drops them would grow without a
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch.fx
 from torch.fx import graph_module
 from torch.fx.graph import PythonCode
+from torch.fx.node import map_aggregate
 
 from codegen.kernel.watching import unwatched
 
@@ -49,7 +52,8 @@ class GraphModule(torch.fx.GraphModule):
         if "_has_graph" not in vars(self):
             vars(self)["_has_graph"] = True
             return None
-        generated = super().recompile()
+        with written_exactly(self.graph):
+            generated = super().recompile()
         code = type(self).forward.__code__
         if code.co_filename.startswith(
             "<eval_with_key>"
@@ -80,6 +84,39 @@ class GraphModule(torch.fx.GraphModule):
     def __reduce__(self) -> Any:
         self.write()
         return super().__reduce__()
+
+
+class _Written(complex):
+    """A complex number whose text is an expression for it.
+
+    `-1j` is (-0-1j), but the expression "-0-1j" is 0-1j, and "infj" is a name.
+    """
+
+    def __repr__(self) -> str:
+        return f"complex({self.real!r}, {self.imag!r})"
+
+
+@contextlib.contextmanager
+def written_exactly(graph: torch.fx.Graph) -> Iterator[None]:
+    """The source of `graph` that is written in this block has the complex numbers to the sign of a zero."""
+    kept = [(node, node.args, node.kwargs) for node in graph.nodes if _names_complex(node)]
+    for node, args, kwargs in kept:
+        node.args, node.kwargs = map_aggregate(args, _written), map_aggregate(kwargs, _written)
+    try:
+        yield
+    finally:
+        for node, args, kwargs in kept:
+            node.args, node.kwargs = args, kwargs
+
+
+def _names_complex(node: torch.fx.Node) -> bool:
+    kinds = set()
+    map_aggregate((node.args, node.kwargs), lambda leaf: kinds.add(type(leaf)))
+    return complex in kinds
+
+
+def _written(leaf: Any) -> Any:
+    return _Written(leaf) if type(leaf) is complex else leaf
 
 
 def _forget(sources: dict[str, str], name: str) -> None:

@@ -363,6 +363,8 @@ _POWERS: dict[float, Callable[[TensorExpr], TensorExpr]] = {
     -1.0: lambda x: apply("reciprocal", x),
     -2.0: lambda x: apply("reciprocal", mul(x, x)),
 }
+# in float16, roots are powers: that of -inf is inf
+_POWERS_IN_HALF = {exponent: rule for exponent, rule in _POWERS.items() if abs(exponent) != 0.5}
 
 
 @lowering(aten.pow.Tensor_Scalar)
@@ -376,8 +378,9 @@ def pow_scalar(ctx: Any, base: TensorExpr, exponent: Any) -> TensorExpr:
         return copy_of(rounded(ctx, operand))
     if not is_float(operand.dtype):
         return rounded(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
-    if exponent in _POWERS:
-        return rounded(ctx, _POWERS[exponent](operand))
+    powers = _POWERS_IN_HALF if ctx.dtype == "f16" else _POWERS
+    if exponent in powers:
+        return rounded(ctx, powers[exponent](operand))
     (exponent,) = in_dtype(ctx, float(exponent))
     return rounded(ctx, apply("pow", operand, exponent))
 

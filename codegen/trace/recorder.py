@@ -61,6 +61,7 @@ FROM_START = {
 }
 ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # number of arguments of which one zero is enough
+SUMS = {aten.add.Tensor: 1, aten.sub.Tensor: -1}  # -> the factor of the second operand
 
 
 def lacks_gradient(func: OpOverload, args: tuple[Any, ...]) -> bool:
@@ -193,6 +194,8 @@ class Recorder(TorchDispatchMode):
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})
+        if self.zeros and func in SUMS and any(id(operand) in self.zeros for operand in args):
+            return self.record_sum_with_zeros(func, args, kwargs or {})
         behaviour = behaviour_of(func)
         with self.python_bodies():
             result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
@@ -229,6 +232,21 @@ class Recorder(TorchDispatchMode):
                 result = aten.zeros.default(product.shape, dtype=product.dtype, device=product.device)
         self.zeros.add(id(result))
         return result
+
+    def record_sum_with_zeros(
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> torch.Tensor:
+        """The other operand, as in eager: zeros that are added would make of -0.0 a 0.0."""
+        first, second = args
+        if id(first) in self.zeros and id(second) in self.zeros:
+            return self.record_zeros(func, args, kwargs)
+        other, factor = (
+            (second, SUMS[func] * kwargs.get("alpha", 1)) if id(first) in self.zeros else (first, 1)
+        )
+        with self:
+            whole = aten.expand(other, torch.broadcast_shapes(first.shape, second.shape))
+            result = aten._to_copy(whole, dtype=torch.result_type(first, second))
+            return result if factor == 1 else aten.mul(result, factor)
 
     def record_rewrite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

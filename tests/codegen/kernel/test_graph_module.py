@@ -82,3 +82,15 @@ def test_hooks_for_all_modules_do_not_see_it() -> None:
     with gm.register_forward_hook(lambda m, args, result: seen.append(len(result))):
         gm(torch.ones(2))
     assert seen == [1]
+
+
+@pytest.mark.parametrize("number", [-1j, complex(-0.0, -0.0), complex(1, -torch.inf), complex(torch.nan, 0)])
+def test_complex_numbers_in_the_source(number: complex) -> None:
+    """The `repr` of most of these is an expression for another number, or for none."""
+    graph = torch.fx.Graph()
+    graph.output((graph.call_function(torch.tensor, ([number, 1.0],), {"dtype": torch.complex128}),))
+    gm = GraphModule(torch.nn.Module(), graph, class_name="Captured_f")
+    parts = torch.view_as_real(gm()[0][0]).tolist()
+    assert [str(part) for part in parts] == [str(number.real), str(number.imag)]
+    (call,) = gm.graph.find_nodes(op="call_function", target=torch.tensor)
+    assert type(call.args[0][0]) is complex

@@ -242,6 +242,13 @@ def test_pow_of_a_number(exponent):
     check(lambda x: x**exponent, torch.linspace(0.1, 5, 33))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_roots_of_negative_numbers(dtype):
+    """In float16, eager computes them by pow: that of -inf is inf, that of -0.0 is 0.0."""
+    x = torch.tensor([-0.0, 0.0, -torch.inf, torch.inf, -2.0, 3.0], dtype=dtype)
+    check(lambda x: (x**0.5, x**-0.5, 1 / x**0.5), x)
+
+
 def test_each_operation_rounds_to_bfloat16():
     x = torch.randn(200).bfloat16()
     y = torch.randn(200).bfloat16()

@@ -153,6 +153,15 @@ def forward_mode(x):
     return jvp(torch.sin, (x,), (torch.ones_like(x),))
 
 
+@case(graphs=1, ops=8)
+def forward_mode_keeps_negative_zeros(x):
+    """A factor without a tangent adds no zeros of its own."""
+    made = [
+        jvp(f, (x,), (x * 0,))[1] for f in (lambda a: a.cos() * x.abs(), lambda a: a.sign() - a.cos() * 2)
+    ]
+    return made[0].signbit(), made[1].signbit()
+
+
 @case(graphs=1, ops=5)
 def reverse_mode(x):
     out, pull = vjp(torch.sin, x)
