@@ -20,6 +20,7 @@ Out: `compile_with_floats`: the compiled graph. Arithmetic on these floats becom
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from typing import Any
 import torch
 import torch.fx
 from torch.fx.node import map_arg
+from torch.utils import _pytree as pytree
 
 from capture.graph.named_functions import new_graph
 from capture.graph.number_operations import (
@@ -39,6 +41,7 @@ from capture.graph.number_operations import (
 )
 from capture.graph.number_places import FLOAT_PLACES, as_method, keep_types
 from capture.hooks.switch import OFF, switch
+from codegen.fake.eager_kernels import bounds_of_numbers
 from codegen.kernel.graph_module import GraphModule
 from codegen.launch.compiled import EagerGraph
 from codegen.stored.floats import ForFloats
@@ -110,7 +113,7 @@ class FloatGraph:
         values = [args[i].item() for i in self.positions]
         key = tuple(value.hex() for value in values)  # 0.0 and -0.0 differ, and a nan is equal to itself
         if key not in self.compiled:
-            if not self._is_worth_compiling(key):
+            if not (self._are_within_bounds(values, args) and self._is_worth_compiling(key)):
                 forward: Callable[..., Any] = self.original.forward
                 return forward
             before = switch(OFF)
@@ -129,6 +132,14 @@ class FloatGraph:
             self.calls.clear()
         self.calls[key] = self.calls.get(key, 0) + 1
         return self.calls[key] >= AGAIN and len(self.compiled) < LIMIT
+
+    def _are_within_bounds(self, values: Sequence[float], args: Sequence[Any]) -> bool:
+        """Operators may refuse a number that their tensors can't hold: Python runs them."""
+        given = {value.dtype for value in args if isinstance(value, torch.Tensor)}
+        arguments = ((node.args, node.kwargs) for node in self.module.graph.nodes)
+        asked = {leaf for leaf in pytree.tree_leaves(list(arguments)) if isinstance(leaf, torch.dtype)}
+        least, most = bounds_of_numbers(given | asked)
+        return all(least <= value <= most and math.isfinite(value) for value in values)
 
     def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:
         graph = new_graph()

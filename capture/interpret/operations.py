@@ -37,7 +37,7 @@ from capture.variables.numbers import graph_float
 from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 from codegen.fake.dispatch import CPU
-from codegen.fake.eager_kernels import check_kernel
+from codegen.fake.eager_kernels import check_kernel, fits, takes_numbers
 from codegen.fake.shapes.spec import Spec
 from codegen.trace.silent_operations import WARNED
 
@@ -179,6 +179,8 @@ class Operations:
                 mode.unheard, mode.called = [], []
                 value = self.output.unbacked.likely.propagate(env, run, arguments)
             called, mode.called = mode.called, None
+            if any(map(takes_numbers, called)):
+                self._check_numbers(name, [*arguments, value])
             if not mode.unheard and called and torch._C._functorch.peek_interpreter_stack() is None:
                 function = methodcaller_of(target) if kind == "call_method" else target
                 with filtered(("ignore", Warning)):  # the call on fake tensors has given them
@@ -209,6 +211,16 @@ class Operations:
             if " is a view and " in text:
                 signal.born = self._born_in_a_function(given)
             raise signal from error
+
+    def _check_numbers(self, name: str, values: list[Any]) -> None:
+        """Raises SizesAsNumbers for a symbol that does not fit the dtypes of the tensors beside it: a guard
+        keeps it there.
+        """
+        numbers = [value for value in values if isinstance(value, torch.SymInt)]
+        tensors = [value for value in values if isinstance(value, torch.Tensor)]
+        for number in numbers:
+            if not fits(number, tensors):
+                raise SizesAsNumbers(f"{name}: {number} is too large", self._places(numbers, NOWHERE))
 
     def note_views(self, results: Iterable[Variable]) -> None:
         """Note the views among the results of a custom autograd function. Autograd refuses writes to them;

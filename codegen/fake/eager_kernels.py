@@ -26,6 +26,7 @@ from codegen.kernel.hints import SYMBOLIC, hint_of
 
 USUAL_DTYPES = (torch.float32, torch.float64)
 USUAL_INTS = range(-(1 << 31), 1 << 31)
+EVERY_INT = range(1, 1 << 7)  # those that numbers of each dtype can be, but for zero
 LARGE = 1 << 16  # elements; eager is not asked with more
 MOST_KINDS = 4096
 OPEN = (torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output,
@@ -86,6 +87,31 @@ def can_be_asked(func: OpOverload) -> bool:
     return func.namespace in ("aten", "prims") and not any(tag in func.tags for tag in OPEN)
 
 
+def bounds_of_numbers(dtypes: Iterable[torch.dtype]) -> tuple[float, float]:
+    """Numbers within these bounds, both inclusive, are numbers of each of the dtypes. Eager refuses others at
+    some places, and wraps them around at others.
+    """
+    least, most = -math.inf, math.inf
+    for dtype in dtypes:
+        if dtype is not torch.bool and not dtype.is_complex:
+            info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+            least, most = max(least, info.min), min(most, info.max)
+    return least, most
+
+
+#: dtypes that a size or a counter of the program may leave
+NARROW = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.float16)
+
+
+def fits(number: torch.SymInt, tensors: Iterable[torch.Tensor]) -> bool:
+    """Whether it is a number of the dtypes of these tensors, as a guard from now on."""
+    narrow = {tensor.dtype for tensor in tensors if tensor.dtype in NARROW}
+    if not narrow or not number.node.has_hint():
+        return True
+    least, most = bounds_of_numbers(narrow)
+    return bool(number >= int(least)) and bool(number <= int(most))
+
+
 def check_kernel(
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -123,7 +149,7 @@ def _kind_of(value: Any) -> Any:
     """What a kernel looks at, but for sizes. Kernels of empty tensors refuse nothing."""
     if isinstance(value, torch.Tensor):
         return value.dtype, value.dim(), hint_of(value.numel()) == 0
-    if isinstance(value, SYMBOLIC) or (type(value) is int and value in USUAL_INTS and value):
+    if isinstance(value, SYMBOLIC) or (type(value) is int and value in EVERY_INT):
         return type(value)
     return repr(value)
 
