@@ -306,8 +306,10 @@ def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
     return where(both(compare("ne", remainder, 0), opposite), add(remainder, right), remainder)
 
 
-def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr], integers: str) -> TensorExpr:
-    first, second = with_scalar(ctx, left, right)
+def _divided(
+    ctx: Any, pair: list[TensorExpr], floats: Callable[..., TensorExpr], integers: str
+) -> TensorExpr:
+    first, second = pair
     if is_float(first.dtype):
         return rounded(ctx, floats(first, second))
     return unless_zero(integers, first, second)
@@ -331,25 +333,25 @@ def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) 
         return apply("trunc", cast(rounded(ctx, quotient), quotient.dtype) if of_tensors else quotient)
 
     floats = {"floor": _floor_quotient, "trunc": trunc_quotient}[rounding_mode]
-    return _divided(ctx, left, right, floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode])
+    return _divided(
+        ctx, with_scalar(ctx, left, right), floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode]
+    )
 
 
 @lowering(aten.floor_divide.default, aten.floor_divide.Scalar)
 def floor_divide(ctx: Any, left: Any, right: Any) -> TensorExpr:
     (left,) = in_dtype(ctx, left)
-    return _divided(ctx, left, right, _floor_quotient, "floordiv")
+    return _divided(ctx, with_scalar(ctx, left, right), _floor_quotient, "floordiv")
 
 
 @lowering(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
 def remainder(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    first, second = in_dtype(ctx, left, right)
-    return _divided(ctx, first, second, _float_remainder, "mod")
+    return _divided(ctx, operands(ctx, *in_dtype(ctx, left, right)), _float_remainder, "mod")
 
 
 @lowering(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    first, second = in_dtype(ctx, left, right)
-    return _divided(ctx, first, second, lambda a, b: apply("fmod", a, b), "rem")
+    return _divided(ctx, operands(ctx, *in_dtype(ctx, left, right)), lambda a, b: apply("fmod", a, b), "rem")
 
 
 # --- powers -----------------------------------------------------------------------------------------------

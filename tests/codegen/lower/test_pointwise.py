@@ -269,6 +269,9 @@ BESIDE_HALVES = {
     "hardtanh": lambda x: torch.nn.functional.hardtanh(x, -0.3, 0.3),
     "threshold": lambda x: torch.nn.functional.threshold(x, 0.3, 0.7),
     "remainder": lambda x: x % 0.3,
+    "remainder by a tensor": lambda x: x % torch.full((), 0.3),
+    "fmod by a tensor": lambda x: torch.fmod(x, torch.full((), 0.3)),
+    "floor_divide by a tensor": lambda x: x // torch.full((), 0.3),
 }
 
 
