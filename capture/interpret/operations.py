@@ -42,7 +42,7 @@ from codegen.fake.shapes.spec import Spec
 from codegen.trace.silent_operations import WARNED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
@@ -107,13 +107,14 @@ class Operations:
             from capture.variables.numbers import max_min  # lazy: import time
 
             max_min.check_use(self.choices, node)
-        same = _argument_returned(value, [*args, *kwargs.values()])
+        given = [*args, *kwargs.values()]
+        same = _argument_returned(value, given)
         if same is not None:
             node.meta["example_value"] = value
             same.node = node  # type: ignore[attr-defined]
             return same
         returned = self._list_returned(value, args)
-        return self.wrap_result(value, node) if returned is None else returned
+        return self.wrap_result(value, node, given) if returned is None else returned
 
     def number(self, name: str) -> str:
         """The name of a body, with the number of bodies before it that have the name."""
@@ -255,15 +256,18 @@ class Operations:
         """The variable of a node's tensor or number, for use as an argument."""
         return self.wrap_result(node.meta["example_value"], node)
 
-    def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
-        """The result of an operation as a variable. The parts of a tuple become `getitem` nodes."""
+    def wrap_result(self, value: Any, node: torch.fx.Node, given: Sequence[Variable] = ()) -> Variable:
+        """The result of an operation as a variable. The parts of a tuple become `getitem` nodes.
+
+        A part may be one of the `given` arguments (`broadcast_tensors`).
+        """
         node.meta["example_value"] = value
         if is_fake(value):
             return TensorVariable(node, value)
         if isinstance(value, torch.Tensor):
             raise GraphBreak("subclass", value=type(value).__name__)
         if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
-            items = [self._item(value, node, i) for i in range(len(value))]
+            items = [self._item(value, node, i, given) for i in range(len(value))]
             if type(value) in (list, tuple):
                 return make(type(value), items)
             from capture.variables.containers.named_tuple import NamedTupleVariable  # lazy: import time
@@ -273,12 +277,17 @@ class Operations:
             raise GraphBreak("data_dependent_value", what=f"the text that {node.target} makes")
         return constant(value)
 
-    def _item(self, value: Any, node: torch.fx.Node, index: int) -> Variable:
+    def _item(self, value: Any, node: torch.fx.Node, index: int, given: Sequence[Variable]) -> Variable:
         if not isinstance(value[index], (torch.Tensor, tuple, list)):
             return constant(value[index])
         part = self.output.graph.call_function(operator.getitem, (node, index))
         part.meta |= {name: node.meta[name] for name in ("stack_trace", PLACES) if name in node.meta}
-        return self.wrap_result(value[index], part)
+        same = _argument_returned(value[index], given)
+        if same is None:
+            return self.wrap_result(value[index], part, given)
+        part.meta["example_value"] = value[index]
+        same.node = part  # type: ignore[attr-defined]
+        return same
 
 
 def _memory(fake: torch.Tensor) -> int:
@@ -384,7 +393,7 @@ def is_fake(value: Any) -> bool:
     )
 
 
-def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
+def _argument_returned(value: Any, args: Sequence[Variable]) -> Variable | None:
     """The argument that an in-place operation returns."""
     if not is_fake(value):
         return None

@@ -76,7 +76,10 @@ def _of_code(code: types.CodeType) -> list[Plain]:
 
 
 def _of_class(cls: type) -> list[Plain]:
-    return ["" if is_covered(cls) else class_digest(cls)]
+    """The name of a class that no module has (`dict_keys`) tells it from another one at its place."""
+    if not is_covered(cls):
+        return [class_digest(cls)]
+    return ["" if place_of(cls) is not None else ".".join(class_name(cls))]
 
 
 def _of_covered(value: Any) -> list[Plain]:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from capture.variables.core.protocols import Interpreter
 
 
+#: type of what a class holds -> type of what an object of the class gives for it
+BOUND: dict[type, type] = {
+    types.MethodDescriptorType: types.BuiltinMethodType,
+    types.WrapperDescriptorType: types.MethodWrapperType,
+    types.FunctionType: types.MethodType,
+}
+
+
 @makes(types.BuiltinMethodType)
 class ValueMethod(Variable):
     """A method of a value that has no Python object yet."""
@@ -32,7 +40,8 @@ class ValueMethod(Variable):
         self.name = name
 
     def python_type(self) -> type:
-        return type(getattr(self.owner.python_type(), self.name, None))
+        held = type(getattr(self.owner.python_type(), self.name, None))
+        return BOUND.get(held, held)
 
     def describe(self) -> str:
         return f"method {self.name} of {self.owner.describe()}"

@@ -616,6 +616,17 @@ def test_another_class_is_translated() -> None:
     assert found == 0
 
 
+def test_another_class_that_no_module_has() -> None:
+    """`type(items)` is all that leads to it: the class is told by its name."""
+    text = "def f(x, items): return x + 1, hasattr(items, '__next__'), hasattr(items, '__len__')"
+    numbers = {1: 2}
+    for items in (numbers.keys(), iter(numbers.items()), iter([1]), numbers.items()):
+        value, found, _ = counted(made(text), X, items)
+        assert value[1:] == (hasattr(items, "__next__"), hasattr(items, "__len__"))
+        assert found == 0
+    assert counted(made(text), X, numbers.keys())[1] == 1
+
+
 def test_one_object_that_was_two() -> None:
     """What `is` said in the first process must hold in the second one."""
     text = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 from tests.capture.cases.registry import case
 
 
@@ -12,3 +14,10 @@ def methods_of_new_objects(x):
     add(1)
     default("a", 2)
     return x + len(entries), entries, options, [f(1) for f in (entries.count, entries.index)]
+
+
+@case(1, 1)
+def types_of_bound_methods(x):
+    items = [1]
+    bound = (items.append, items.__add__, items.__getitem__, x.add, x.norm, x.__len__, {}.fromkeys)
+    return x + 1, [type(f) for f in bound], isinstance(x.add, types.BuiltinMethodType)

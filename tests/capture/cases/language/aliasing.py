@@ -35,6 +35,12 @@ def write_seen_through_other_input(x, flat):
     return flat * 2
 
 
+@case(1, 5, leaf)
+def tensors_that_are_broadcast_to_their_own_size(x):
+    same, row = torch.broadcast_tensors(x, x[0])
+    return same is x, same.is_leaf, row is x, same * 2, row
+
+
 @case(1, 3, overlapping)
 def writes_to_overlapping_inputs(left, right):
     left.add_(1)
