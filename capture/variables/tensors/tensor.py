@@ -178,7 +178,7 @@ class TensorVariable(Variable):
         own = tensor_attributes.load(self, tx, name)
         if own is not None:
             return own
-        found = getattr(torch.Tensor, name, None)
+        found = _of_tensors(name)
         if callable(found):
             return ValueMethod(self, name)
         if found is None:
@@ -211,7 +211,7 @@ class TensorVariable(Variable):
         special = TENSOR_METHODS.get(name)
         if special is not None:
             return special(self, tx, *args, **kwargs)
-        if not callable(getattr(torch.Tensor, name, None)):
+        if not callable(_of_tensors(name)):
             return self.get_attr(tx, name).call(tx, args, kwargs)
         tensor_attributes.guard_name(tx, name)
         return tx.output.call_method(tx, name, [self, *args], kwargs)
@@ -276,3 +276,9 @@ class TensorVariable(Variable):
 
 def _method(name: str) -> Any:
     return getattr(torch.Tensor, name, None)
+
+
+def _of_tensors(name: str) -> Any:
+    """What tensors have under this name. What the class itself has (`mro`, `__call__`) is not theirs."""
+    is_theirs = any(name in vars(base) for base in torch.Tensor.__mro__)
+    return getattr(torch.Tensor, name) if is_theirs else None

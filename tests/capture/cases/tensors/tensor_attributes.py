@@ -159,3 +159,9 @@ def named_tensors_are_gone(x):
         return x.names
     except AttributeError as error:
         return x + 1, str(error)
+
+
+@case(1, 1)
+def names_that_the_class_of_tensors_has(x):
+    names = ("__call__", "mro", "__name__", "__bases__", "__subclasses__", "__len__", "add")
+    return x + 1, [hasattr(x, name) for name in names], getattr(x, "mro", 3), callable(x)
