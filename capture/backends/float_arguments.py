@@ -39,7 +39,7 @@ from capture.graph.number_operations import (
     method_with_floats,
     tensor_of_numbers,
 )
-from capture.graph.number_places import FLOAT_PLACES, as_method, keep_types
+from capture.graph.number_places import as_method, keep_types, places_of
 from capture.hooks.switch import OFF, switch
 from codegen.fake.eager_kernels import bounds_of_numbers
 from codegen.kernel.graph_module import GraphModule
@@ -255,7 +255,7 @@ def _as_tensor_operation(
     given: dict[Any, Any] = {**dict(enumerate(args)), **node.kwargs}
     places = tuple(p for p, value in given.items() if isinstance(value, torch.fx.Node) and value in floats)
     within = sum(n in floats for n in node.all_input_nodes) > len({given[place] for place in places})
-    if within or not set(places) <= set(FLOAT_PLACES.get(name, ())):
+    if within or not set(places) <= set(places_of(name, given)):
         return None
     tensors = [n.meta["example_value"] for n in given.values() if _is_tensor(n) and n not in floats]
     dtype = node.kwargs.get("dtype")

@@ -136,7 +136,8 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
-    function = FUNCTIONS.get(name) or getattr(type(given[0]), name)
+    # a method writes to no `out`
+    function = FUNCTIONS.get(name) or getattr(torch if "out" in kwargs else type(given[0]), name)
     return function(*[given[i] for i in range(len(args))], **{k: given[k] for k in kwargs})
 
 

@@ -11,11 +11,13 @@ Out: the places of its floats, and the dtype to which it converts them: as 0-d t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+
+from capture.graph.number_forms import TRACED_FORMS
 
 COMPARISONS = ("eq", "ge", "gt", "le", "lt", "ne")
 #: What makes a tensor that is full of the number.
@@ -124,6 +126,11 @@ def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]
         return (at_left, list(args)) if is_tensor(args[0]) else (at_right, list(args[::-1]))
     name = getattr(target, "__name__", "")
     return (name if getattr(torch, name, None) is target else ""), list(args)
+
+
+def places_of(name: str, names: Collection[Any]) -> tuple[int | str, ...]:
+    """Where the operator takes floats as tensors, if `names` are the names of its arguments."""
+    return () if "out" in names and name in TRACED_FORMS else FLOAT_PLACES.get(name, ())
 
 
 def keep_types(name: str, tensors: Sequence[torch.Tensor], dtype: torch.dtype | None) -> bool:

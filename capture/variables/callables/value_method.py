@@ -55,7 +55,10 @@ class ValueMethod(Variable):
         if name == "__name__":
             return ConstantVariable(self.name)
         if name == "__qualname__":
-            return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
+            owner = self.owner.python_type()
+            if self.python_type() is types.BuiltinMethodType:  # the name begins with the class of the object
+                return ConstantVariable(f"{owner.__qualname__}.{self.name}")
+            return ConstantVariable(getattr(owner, self.name).__qualname__)
         return super().get_attr(tx, name)
 
     def call(self, tx: Interpreter, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

@@ -99,6 +99,7 @@ OF_FLOATS: frozenset[Any] = frozenset(
 )
 
 
+POWERS = (operator.pow, math.pow)
 #: What does the same to numbers of NumPy as to floats, within `DOMAINS`, and gives one of NumPy's
 OF_NUMPY: frozenset[Any] = frozenset(
     [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos]
@@ -138,6 +139,8 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
     divides = integers and _divides_in_the_graph(target, args)
     if not divides and not _is_known_to_be_defined(target, args):
         return None
+    if target in POWERS and not is_symbolic(args[0]) and values[0] == 0 and not integers:
+        return ConstantVariable(0.0)  # a guard says that the exponent is positive
     value = _algebraic(target, args, values) if integers else _rounded_quotient(target, args[0])
     if value is not None:
         made = _make(target, args, value)
@@ -178,7 +181,7 @@ def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
     Nobody knows such a number here. The graph will raise the exception that Python raises.
     """
     algebraic = (target in ALGEBRA or target in BITS) and all(a.python_type() is int for a in args)
-    simple = algebraic or target in (operator.pow, math.pow)
+    simple = algebraic or target in POWERS
     if simple or not any(map(is_unbacked, args)):
         return _is_defined(target, args)
     _symbols(args).output.unbacked.may_raise |= target in DOMAINS
@@ -211,12 +214,20 @@ def _power_is_defined(base: Variable, exponent: Variable) -> bool:
         return bounded or _holds(operator.gt, base, 0)  # torch fails to bound other powers, and logs that
     if is_symbolic(exponent) and not is_symbolic(base):
         return _power_of_constant_is_finite(base.as_constant(), exponent)
+    if not _is_int(base) and _decays(base, exponent):
+        return True
     # else Python raises OverflowError, and native code gives infinity
     return (
         _is_small(exponent, whole_base=_is_int(base))
         and _holds(operator.gt, base, 1e-19)
         and _holds(operator.lt, base, 1e19)
     )
+
+
+def _decays(base: Variable, exponent: Variable) -> bool:
+    """Whether it is a number from 0 to 1 to a power that is not negative: `beta ** step`."""
+    between = _holds(operator.gt, base, 0.0) and _holds(operator.le, base, 1.0)
+    return between and _holds(operator.ge, exponent, 0)
 
 
 def _is_small(exponent: Variable, whole_base: bool) -> bool:
@@ -235,7 +246,9 @@ def _power_of_constant_is_finite(base: float, exponent: Variable) -> bool:
     """
     if not _is_int(exponent) and not 0 < base <= (EXACT if type(base) is int else math.inf):
         return False
-    if base == 0 or not math.isfinite(base):
+    if base == 0:  # a moment that keeps nothing
+        return math.copysign(1, base) > 0 and _holds(operator.gt, exponent, 0)
+    if not math.isfinite(base):
         return False
     bits = math.log2(abs(base))  # of the result, for each time the base is in it
     if bits > 0:

@@ -25,7 +25,7 @@ from capture.graph.number_operations import (
     float_operation,
     method_with_floats,
 )
-from capture.graph.number_places import FLOAT_PLACES, as_method, keep_types
+from capture.graph.number_places import as_method, keep_types, places_of
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
@@ -183,7 +183,7 @@ def with_late_numbers(
     if not late_values.is_among([*args, *kwargs.values()]):
         return args, kwargs
     name, given = as_method(target, args, lambda value: isinstance(value, TensorVariable))
-    places = FLOAT_PLACES.get(name, ())
+    places = places_of(name, kwargs)
     flipped = given != args  # `number * tensor` is `tensor.__rmul__(number)`
 
     def held(place: int | str, value: Variable) -> Variable:
@@ -219,7 +219,7 @@ def read_numbers(
     if not any(isinstance(kwargs.get(name), TensorVariable) for name in NUMBERS_ALONE):
         return kwargs
     name, _ = as_method(target, args, lambda value: isinstance(value, TensorVariable))
-    places = FLOAT_PLACES.get(name, ())
+    places = places_of(name, kwargs)
     return {
         place: float_from(tx, value)
         if place in NUMBERS_ALONE
@@ -296,7 +296,7 @@ def known_tensor_operation(
     places = tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))
     tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
     dtype = kwargs["dtype"].as_constant() if "dtype" in kwargs else None
-    if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not keep_types(name, tensors, dtype):
+    if not set(places) <= set(places_of(name, given)) or not keep_types(name, tensors, dtype):
         return None
     held = make(tuple, [ConstantVariable(place) for place in places])
     keywords = {k: _argument(v) for k, v in kwargs.items()}

@@ -468,6 +468,18 @@ def test_arithmetic_on_a_float_that_a_guard_has_fixed() -> None:
         torch.testing.assert_close(captured(*arguments), function(*arguments))
 
 
+@config.patch(raise_on_error=True)
+def test_decays_of_bases_that_change() -> None:
+    function = lambda x, base, n: x * (1 - math.pow(base, n)) + base**n - x / (1 - 0.0**n)  # noqa: E731
+    captured = capture.compile(function, dynamic=True)
+    for n in range(2, 40):
+        arguments = tensor(3), 0.5 + n / 100, n
+        torch.testing.assert_close(captured(*arguments), function(*arguments))
+    assert not counters["recompiles"]
+    for base, n in ((0.5, 0), (1.0, 3), (1.5, 2000), (-0.5, 3), (0.0, -1), (2.0, -3)):
+        assert str(outcome(captured, (tensor(3), base, n))) == str(outcome(function, (tensor(3), base, n)))
+
+
 def test_integers_times_a_float_of_a_number() -> None:
     """The operator takes the number itself."""
     function = lambda x, n: x * 0.9**n  # noqa: E731

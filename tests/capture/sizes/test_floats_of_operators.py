@@ -139,6 +139,25 @@ def test_derivatives_and_errors(dtype: torch.dtype, name: str) -> None:
             torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["lerp", "add", "mul", "clamp", "gt"])
+def test_results_in_given_tensors(name: str) -> None:
+    calls = {
+        "lerp": lambda x, s, out: torch.lerp(x, x + 1, weight=1.0 - s, out=out),
+        "add": lambda x, s, out: torch.add(x, x, alpha=s, out=out),
+        "mul": lambda x, s, out: torch.mul(x, s, out=out),
+        "clamp": lambda x, s, out: torch.clamp(x, max=s, out=out),
+        "gt": lambda x, s, out: torch.gt(x, s, out=out),
+    }
+    function = calls[name]
+    captured = capture.compile(function, dynamic=True)
+    with config.patch(raise_on_error=True):
+        for s in (0.25, 0.5, 0.75, 3.0):
+            x = torch.arange(4.0)
+            outs = [torch.zeros(4, dtype=torch.bool if name == "gt" else torch.float32) for _ in range(2)]
+            torch.testing.assert_close(captured(x, s, outs[0]), function(x, s, outs[1]))
+            assert torch.equal(*outs)
+
+
 def test_lists_of_tensors() -> None:
     def averaged(kept: list[torch.Tensor], new: list[torch.Tensor], rate: float) -> list[torch.Tensor]:
         torch._foreach_mul_(kept, rate)

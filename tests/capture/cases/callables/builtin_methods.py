@@ -20,4 +20,5 @@ def methods_of_new_objects(x):
 def types_of_bound_methods(x):
     items = [1]
     bound = (items.append, items.__add__, items.__getitem__, x.add, x.norm, x.__len__, {}.fromkeys)
-    return x + 1, [type(f) for f in bound], isinstance(x.add, types.BuiltinMethodType)
+    names = [f.__qualname__ for f in bound]
+    return x + 1, [type(f) for f in bound], names, isinstance(x.add, types.BuiltinMethodType)
