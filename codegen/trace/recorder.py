@@ -277,8 +277,12 @@ class Recorder(TorchDispatchMode):
     def restrided(self, result: Any, own: Any) -> Any:
         if result is None or own is None or own.stride() == result.stride():
             return result
+        empty, layout = aten.empty_strided.default, ([*own.shape], [*own.stride()])
+        # no call of the program: deterministic algorithms would fill it, in a layout of their own
+        place = self.record_pure(
+            empty, behaviour_of(empty), layout, {"dtype": own.dtype, "device": own.device}
+        )
         with self:
-            place = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)
             return aten.copy.default(place, result)
 
     def record_query(
