@@ -88,6 +88,7 @@ class FloatGraph:
         self.positions = stored.positions
         self.compiled: dict[tuple[str, ...], Callable[..., Any]] = {}
         self.calls: dict[tuple[str, ...], int] = {}  # of values that it is not compiled for
+        self.bounds: tuple[float, float] | None = None  # of the values that it is compiled for
 
     @property
     def stored_key(self) -> str | None:
@@ -135,10 +136,12 @@ class FloatGraph:
 
     def _are_within_bounds(self, values: Sequence[float], args: Sequence[Any]) -> bool:
         """Operators may refuse a number that their tensors can't hold: Python runs them."""
-        given = {value.dtype for value in args if isinstance(value, torch.Tensor)}
-        arguments = ((node.args, node.kwargs) for node in self.module.graph.nodes)
-        asked = {leaf for leaf in pytree.tree_leaves(list(arguments)) if isinstance(leaf, torch.dtype)}
-        least, most = bounds_of_numbers(given | asked)
+        if self.bounds is None:  # guards keep the dtypes
+            given = {value.dtype for value in args if isinstance(value, torch.Tensor)}
+            arguments = [(node.args, node.kwargs) for node in self.module.graph.nodes]
+            asked = {leaf for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.dtype)}
+            self.bounds = bounds_of_numbers(given | asked)
+        least, most = self.bounds
         return all(least <= value <= most and math.isfinite(value) for value in values)
 
     def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:

@@ -152,11 +152,11 @@ class Converter:
             return now
 
     def _converted(self, frame: Any, capture: observe.FrameCapture) -> Any:
+        if not _names_are_plain(frame):
+            return leave_alone(frame, SkipFrame(frame_filter.NAMES_OF_A_CLASS), self.settings)
         handled, seen = sys.exc_info()[1], self.history.of(frame)
         glances.tell(self.history, frame)
         try:
-            if not _names_are_plain(frame):
-                raise SkipFrame(frame_filter.NAMES_OF_A_CLASS)
             if not self._may_have_entries(frame):
                 capture.outcome = "refused"
                 return None
@@ -175,7 +175,7 @@ class Converter:
         except SkipFrame as skip:
             forget_frames(skip, handled)
             self._made(frame.code, patience.Kind.STORED)
-            return leave_alone(frame, skip, self.settings, seen if _names_are_plain(frame) else None)
+            return leave_alone(frame, skip, self.settings, seen)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
         except ProgramTooLarge as error:

@@ -48,6 +48,8 @@ POWERS = ("pow", "pow_", "__pow__", "__rpow__")
 REMAINDERS = ("floor_divide", "floor_divide_", "fmod", "fmod_", "remainder", "remainder_")
 #: In half precision, some of these round each part of the result, and others the whole.
 FULL_PRECISION = frozenset({*ACTIVATIONS, *IN_PYTHON, *POWERS, *REMAINDERS})
+#: What refuses a number that is too large for the tensors beside it
+REFUSING = FILLING | STORING | frozenset({*ACTIVATIONS, "functional.normalize"})
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
@@ -169,12 +171,7 @@ def largest_number(name: str, beside: Sequence[Any], asked: Any) -> float | None
     if name == "torch.full":
         dtype = asked or torch.get_default_dtype()
         return None if dtype == torch.float64 else torch.finfo(torch.float32).max
-    if (
-        name not in FILLING
-        and name not in STORING
-        and name not in ACTIVATIONS
-        and name != "functional.normalize"
-    ):
+    if name not in REFUSING:
         return None
     dtype = asked or _floating_dtype(beside)
     exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)

@@ -366,7 +366,7 @@ _POWERS: dict[float, Callable[[TensorExpr], TensorExpr]] = {
     -2.0: lambda x: apply("reciprocal", mul(x, x)),
 }
 # in float16, roots are powers: that of -inf is inf
-_POWERS_IN_HALF = {exponent: rule for exponent, rule in _POWERS.items() if abs(exponent) != 0.5}
+_POWERS_IN_F16 = {exponent: rule for exponent, rule in _POWERS.items() if abs(exponent) != 0.5}
 
 
 @lowering(aten.pow.Tensor_Scalar)
@@ -380,7 +380,7 @@ def pow_scalar(ctx: Any, base: TensorExpr, exponent: Any) -> TensorExpr:
         return copy_of(rounded(ctx, operand))
     if not is_float(operand.dtype):
         return rounded(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
-    powers = _POWERS_IN_HALF if ctx.dtype == "f16" else _POWERS
+    powers = _POWERS_IN_F16 if ctx.dtype == "f16" else _POWERS
     if exponent in powers:
         return rounded(ctx, powers[exponent](operand))
     (exponent,) = in_dtype(ctx, float(exponent))

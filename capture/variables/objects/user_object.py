@@ -146,9 +146,8 @@ class ObjectVariable(Variable):
         try:
             found = self.found_by(tx, reader, name)
         except ObservedException as raised:  # of a property, a descriptor or the reader
-            if not issubclass(raised.variable.python_type(), AttributeError):
-                raise
-            if not self.has_class_attribute("__getattr__"):
+            is_missing = issubclass(raised.variable.python_type(), AttributeError)
+            if not is_missing or not self.has_class_attribute("__getattr__"):
                 raise
             found = None
         return found if found is not None else self.fallback_get_attr(tx, name)

@@ -517,10 +517,10 @@ def test_a_float_among_integers(dtype: torch.dtype) -> None:
 
 
 def test_values_that_come_only_once_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sloping(x: torch.Tensor, s: float) -> torch.Tensor:
+    def signed(x: torch.Tensor, s: float) -> torch.Tensor:
         return torch.copysign(x - 1, s)
 
-    [(module, inputs)] = graphs_of(sloping, tensor(9), 0.5, dynamic=True)
+    [(module, inputs)] = graphs_of(signed, tensor(9), 0.5, dynamic=True)
     compiled = []
 
     def compile_graph(module: Any, inputs: Any) -> Any:
@@ -531,7 +531,7 @@ def test_values_that_come_only_once_are_not_compiled(monkeypatch: pytest.MonkeyP
 
     def check(s: float) -> int:
         args = [v if isinstance(v, int) or v.ndim else torch.tensor(s, dtype=torch.float64) for v in inputs]
-        torch.testing.assert_close(graph(*args)[0], sloping(tensor(9), s))
+        torch.testing.assert_close(graph(*args)[0], signed(tensor(9), s))
         return len(compiled)
 
     assert [check(s / 100) for s in range(90)][-1] == float_arguments.PROMPT
@@ -540,17 +540,17 @@ def test_values_that_come_only_once_are_not_compiled(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
 def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monkeypatch: Any) -> None:
-    def sloping(x: torch.Tensor, s: float, scale: float) -> torch.Tensor:
+    def signed(x: torch.Tensor, s: float, scale: float) -> torch.Tensor:
         return torch.copysign(x - 1, s + 1) * (scale - s)
 
     monkeypatch.setattr(float_arguments, "LIMIT", 2)
-    captured = capture.compile(sloping, backend=backend, dynamic=True, fullgraph=True)
+    captured = capture.compile(signed, backend=backend, dynamic=True, fullgraph=True)
     with config.patch(raise_on_error=True):
         for s in (0.5, 0.25, 0.5, 0.0, -0.0, 0.125):
             for scale in (2.0, 3.0):
-                expected = sloping(tensor(9), s, scale)
+                expected = signed(tensor(9), s, scale)
                 torch.testing.assert_close(captured(tensor(9), s, scale), expected)
-    assert len(_capture.entries(sloping.__code__)) == 1
+    assert len(_capture.entries(signed.__code__)) == 1
 
 
 def test_floats_in_tensors_are_compiled_once() -> None:

@@ -158,6 +158,17 @@ def test_results_in_given_tensors(name: str) -> None:
             assert torch.equal(*outs)
 
 
+def test_a_float_that_is_read_from_a_tensor() -> None:
+    def chosen(x: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        bound = scores.mean().item()
+        return torch.where(x > bound, x ** (bound + 1), x % (bound + 0.1)) * (bound <= x)
+
+    captured = capture.compile(chosen, fullgraph=True)
+    for scale in (0.5, 1.0, 2.0):
+        given = torch.arange(1.0, 9.0), torch.arange(5.0) * scale
+        torch.testing.assert_close(captured(*given), chosen(*given))
+
+
 def test_lists_of_tensors() -> None:
     def averaged(kept: list[torch.Tensor], new: list[torch.Tensor], rate: float) -> list[torch.Tensor]:
         torch._foreach_mul_(kept, rate)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import capture
+from codegen.trace.recorder import Recorder
 
 MAKERS = {
     "empty": lambda x: torch.empty(2, 3),
@@ -87,3 +88,14 @@ def test_the_frame_switches_it_on() -> None:
 
     torch.use_deterministic_algorithms(False)
     assert capture.compile(program)(X).isnan().all()
+
+
+def test_what_lays_a_result_out_is_not_filled_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be laid out, too, without an end."""
+    calls: list[Any] = []
+    restrided = Recorder.restrided
+    monkeypatch.setattr(Recorder, "restrided", lambda *args: calls.append(args) or restrided(*args))
+    captured = capture.compile(lambda x: torch.empty(2, 5, 3, 2, memory_format=torch.channels_last))
+    with capture.config.patch(disk_cache=False):
+        assert captured(X).is_contiguous(memory_format=torch.channels_last)
+    assert len(calls) == 1
