@@ -33,6 +33,21 @@ def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch
     return form
 
 
+def _reversed_sub(input: torch.Tensor, other: Any, *, alpha: Any = 1) -> torch.Tensor:
+    return other - input * alpha
+
+
+def _product(multiply: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A factor that is zero hides NaN and infinities of what it multiplies."""
+
+    def form(input: torch.Tensor, *matrices: torch.Tensor, beta: Any = 1, alpha: Any = 1) -> torch.Tensor:
+        for factor in map(torch.as_tensor, (beta, alpha)):
+            torch._assert_async(torch.isfinite(factor) & (factor != 0), "a factor of other rules")
+        return input * beta + multiply(*matrices) * alpha
+
+    return form
+
+
 def _filled(empty: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     def form(shape: Any, fill_value: torch.Tensor, **options: Any) -> torch.Tensor:
         return empty(shape, **options).fill_(fill_value)
@@ -70,6 +85,12 @@ def _exponential(tensor: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
     return torch.pow(base, tensor)
 
 
+def _xlogy(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    if other.ndim == 0:
+        torch._assert_async(other != 0, "a number that may be another one in float32")
+    return torch.xlogy(input, other)
+
+
 def _power(name: str) -> Callable[..., torch.Tensor]:
     """Eager takes a square root, with other results for -0.0 and -inf. What is 0 in float32 may be none."""
 
@@ -87,6 +108,14 @@ def _leaky_relu(input: torch.Tensor, negative_slope: Any = 0.01, inplace: bool =
     _check_finite(negative_slope)
     result = torch.where(input > 0, input, input * negative_slope)
     return _in_place(input, result, negative_slope) if inplace else result
+
+
+def _celu(input: torch.Tensor, alpha: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    for factor in (alpha, 1 / alpha):
+        _check_finite(factor.float())  # eager has them in float32 for all dtypes
+    below = torch.where(input > 0, 0.0, input)
+    result = torch.where(input > 0, input, torch.expm1(below * (1 / alpha)) * alpha)
+    return _in_place(input, result, alpha) if inplace else result
 
 
 def _elu(input: torch.Tensor, alpha: Any = 1.0, inplace: bool = False) -> torch.Tensor:
@@ -155,7 +184,13 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
     "addcdiv_": _fused("add_", operator.truediv),
     "addcmul": _fused("add", operator.mul),
     "addcmul_": _fused("add_", operator.mul),
+    "addbmm": _product(lambda one, other: torch.bmm(one, other).sum(0)),
+    "addmm": _product(torch.mm),
+    "addmv": _product(torch.mv),
+    "addr": _product(torch.outer),
+    "baddbmm": _product(torch.bmm),
     "functional.batch_norm": _batch_norm,
+    "functional.celu": _celu,
     "functional.elu": _elu,
     "functional.hardtanh": _hardtanh,
     "functional.leaky_relu": _leaky_relu,
@@ -165,9 +200,11 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
     "new_full": _new_full,
     "pow": _power("pow"),
     "pow_": _power("pow_"),
+    "rsub": _reversed_sub,
     "sub": _scaled("sub"),
     "sub_": _scaled("sub_"),
     "threshold": _threshold,
     "torch.full": _filled(torch.empty),
     "torch.full_like": _filled(torch.empty_like),
+    "xlogy": _xlogy,
 }

@@ -31,6 +31,7 @@ STORING = frozenset(
 WRAPPING = frozenset({"__setitem__", "where", "torch.where"})
 #: Functions of one tensor, with floats that float32 has to hold.
 ACTIVATIONS: dict[str, tuple[int | str, ...]] = {
+    "functional.celu": (1, "alpha"),
     "functional.elu": (1, "alpha"),
     "functional.hardtanh": (1, 2, "min_val", "max_val"),
     "functional.leaky_relu": (1, "negative_slope"),
@@ -44,11 +45,14 @@ IN_PYTHON: dict[str, tuple[int | str, ...]] = {
     "functional.gumbel_softmax": (1, "tau"),
     "functional.normalize": (3, "eps"),
 }
+#: Products of matrices beside a tensor.
+PRODUCTS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 POWERS = ("pow", "pow_", "__pow__", "__rpow__")
 REMAINDERS = ("floor_divide", "floor_divide_", "fmod", "fmod_", "remainder", "remainder_")
 #: In half precision, some of these round each part of the result, and others the whole.
-FULL_PRECISION = frozenset({*ACTIVATIONS, *IN_PYTHON, *POWERS, *REMAINDERS})
-#: What refuses a number that is too large for the tensors beside it
+FULL_PRECISION = frozenset({*ACTIVATIONS, *IN_PYTHON, *POWERS, *PRODUCTS, *REMAINDERS, "rsub", "xlogy"})
+#: What refuses a number that is too large for the tensors beside it. Factors are refused by all.
+FACTORS = ("alpha", "beta", "value")
 REFUSING = FILLING | STORING | frozenset({*ACTIVATIONS, "functional.normalize"})
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
@@ -69,6 +73,7 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("clamp_min", "clamp_min_"), (1, "min")),
     **dict.fromkeys((*COMPARISONS, *REMAINDERS), (1, "other")),
     **dict.fromkeys(POWERS, (1, "exponent")),
+    **dict.fromkeys(PRODUCTS, ("alpha", "beta")),
     **dict.fromkeys(("torch.full", "torch.full_like"), (1, "fill_value")),
     **ACTIVATIONS,
     **IN_PYTHON,
@@ -76,12 +81,15 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     "fill_": (1, "value"),
     "functional.batch_norm": (6, "momentum"),
     "new_full": (2, "fill_value"),
+    "rsub": (1, "other", "alpha"),
     "torch.where": (1, 2, "input", "other"),
     "where": (2, "other"),
+    "xlogy": (0, 1, "other"),
 }
 #: Functions that are no methods, or whose first argument is another one.
 FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
     "functional.batch_norm": F.batch_norm,
+    "functional.celu": F.celu,
     "functional.elu": F.elu,
     "functional.gumbel_softmax": F.gumbel_softmax,
     "functional.hardtanh": F.hardtanh,
@@ -166,12 +174,12 @@ def dtype_of_numbers(name: str, beside: Sequence[Any]) -> torch.dtype:
     return dtype if as_elements or dtype == torch.float64 else torch.float32
 
 
-def largest_number(name: str, beside: Sequence[Any], asked: Any) -> float | None:
-    """The largest number that the operator takes. None: it takes all."""
+def largest_number(name: str, place: int | str, beside: Sequence[Any], asked: Any) -> float | None:
+    """The largest number that the operator takes at this place. None: it takes all."""
     if name == "torch.full":
         dtype = asked or torch.get_default_dtype()
         return None if dtype == torch.float64 else torch.finfo(torch.float32).max
-    if name not in REFUSING:
+    if name not in REFUSING and place not in FACTORS:
         return None
     dtype = asked or _floating_dtype(beside)
     exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)
