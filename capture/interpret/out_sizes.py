@@ -5,7 +5,8 @@ Out: `GraphBreak` in front of the call: Python resizes the tensor, and torch war
 
     torch.add(x, 1, out=o), x: float32[3], o: float32[5]    ->    Python runs the call
 
-A tensor without elements that the graph has made is left: nothing is lost, and torch does not warn.
+A tensor without elements that the graph has made is left: nothing is lost, and torch does not warn. It gets
+the order of dims that the result has, which fake tensors do not tell: only a contiguous result stays.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ def check_out_sizes(call: Callable[..., Any], args: Any, kwargs: dict[str, Any],
     items = given if isinstance(given, (list, tuple)) else (given,)
     nodes = [item for item in items if isinstance(item, torch.fx.Node)]
     held = [node for node in nodes if isinstance(node.meta["example_value"], FakeTensor)]
-    if not any(_matters(node) for node in held) or len(held) < len(nodes):
+    if len(held) < len(nodes):
+        return
+    if not any(map(_matters, held)):
+        made = call(*args, **{name: value for name, value in kwargs.items() if name != "out"})
+        made = made if isinstance(made, (list, tuple)) else (made,)
+        if not all(tensor.is_contiguous() for tensor in made):
+            raise GraphBreak("mutation", value=f"the strides of {nodes[0].name}, which is given as `out`,")
         return
     empty = {node: node.meta["example_value"].new_empty(0) for node in held}
     call(*args, **{**kwargs, "out": torch.fx.node.map_arg(given, empty.__getitem__)})

@@ -106,6 +106,12 @@ def out_without_elements_made_by_the_frame(x):
     return y * 2
 
 
+@case(2, 3, lambda: (torch.ones(4, 3).t(),))
+def out_without_elements_gets_the_order_of_dims(x):
+    y = torch.add(x, 1, out=torch.empty(0))
+    return y * 2, y.stride(), y.flatten()
+
+
 @case(1, 2)
 def in_place_on_intermediate(x):
     y = x + 1
