@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 
-FORMAT_VERSION = 1  # of the files. A new version makes new keys, so old files are never read.
+FORMAT_VERSION = 2  # of the files. A new version makes new keys, so old files are never read.
 
 
 def object_key(parts: tuple[str, ...]) -> str:

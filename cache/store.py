@@ -3,13 +3,13 @@
 In:  `put(parts, data, kind)` after a compilation.
 Out: `get(parts, kind)` before the next compilation: the same bytes, or None.
 
-    <directory>/9c/9c1f....o     magic, sha256 of the data, the data; .graph, .entry, ...: the other kinds
+    <directory>/9c/9c1f....o     magic, sha256 of name and data, data; .graph, .entry, ...: the other kinds
 
 A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
-processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. What
-somebody else could have written is refused (`cache.trusted_folder`), and the log has one line for each folder
-and one for all files. Where the folder can not be written, the log has one line about it, and each process
-compiles its own machine code.
+processes may share the folder. A file with a wrong checksum (also one that was stored under another name) is
+reported, removed, and counts as absent. What somebody else could have written is refused
+(`cache.trusted_folder`), and the log has one line for each folder and one for all files. Where the folder can
+not be written, the log has one line about it, and each process compiles its own machine code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NOT_KEPT = (
 )
 _DAMAGE, _REFUSED, _FAILURE = "damage", "refused", "failure"  # what is told once
 _VERIFY = "`python -m capture cache verify` looks at all files"
-_MAGIC = b"capture object\x001\n"
+_MAGIC = b"capture object\x002\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 #: by kind of object: the ending of its files
 KINDS = {
@@ -104,7 +104,7 @@ class KernelStore:
     def _write(self, name: str, data: bytes) -> bool:
         try:
             with self._open(make=True) as store, store.folder(name[:2], make=True) as folder:
-                folder.write(name, _header(data) + data)
+                folder.write(name, _header(name, data) + data)
                 log.debug("%d bytes stored at %s/%s", len(data), folder.path, name)
                 self._make_room(store, name, _HEADER + len(data))
         except (Refused, OSError) as error:
@@ -143,12 +143,12 @@ class KernelStore:
         """The file name of each object, and its file; None where it is damaged or refused."""
         for name, _ in list(self.sizes()):
             data = self._read(name)
-            yield name, None if data is None else _header(data) + data
+            yield name, None if data is None else _header(name, data) + data
 
     def add(self, name: str, content: bytes) -> bool:
         """A file of another store. False where it is damaged, or can't be written."""
         data = content[_HEADER:]
-        return content[:_HEADER] == _header(data) and self._write(name, data)
+        return content[:_HEADER] == _header(name, data) and self._write(name, data)
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class KernelStore:
         """The data of an object. One with a wrong checksum is removed, and gives None. One line says so."""
         content = folder.read(name)
         data = content[_HEADER:]
-        if content[:_HEADER] == _header(data):
+        if content[:_HEADER] == _header(name, data):
             log.debug("%d bytes found at %s/%s", len(data), folder.path, name)
             return data
         folder.remove(name)
@@ -249,5 +249,7 @@ def _remove(store: TrustedFolder, file: _File) -> None:
         folder.remove(file.name)
 
 
-def _header(data: bytes) -> bytes:
-    return _MAGIC + hashlib.sha256(data).digest()
+def _header(name: str, data: bytes) -> bytes:
+    digest = hashlib.sha256(f"{name}\n".encode())
+    digest.update(data)
+    return _MAGIC + digest.digest()

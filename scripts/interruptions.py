@@ -201,7 +201,9 @@ def half_written(folder: Path) -> list[str]:
     named = [path for path in folder.glob("*/*") if path.suffix != ".tmp"]  # nobody reads temporary names
     contents = {path: path.read_bytes() for path in named}
     return [
-        str(path) for path, content in contents.items() if content[:_HEADER] != _header(content[_HEADER:])
+        str(path)
+        for path, content in contents.items()
+        if content[:_HEADER] != _header(path.name, content[_HEADER:])
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import cache.store as store_module
 from cache.keys import object_key
-from cache.store import KernelStore, file_name
+from cache.store import KINDS, KernelStore, file_name
 
 PARTS = ("define i32 @k()", "x86-64-v4", "llvmlite 0.50.0")
 
@@ -87,6 +87,19 @@ def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
         assert store.get(PARTS) is None, position
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_under_another_name_is_damaged(kind: str, tmp_path: Path) -> None:
+    """A whole file of the store in the place of another one: a copy, a tool that mixed up names."""
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"one", kind)
+    store.put(("other",), b"another", kind)
+    one, other = (tmp_path / name[:2] / name for name in (file_name(PARTS, kind), file_name(("other",), kind)))
+    other.write_bytes(one.read_bytes())
+    assert not store.add(other.name, one.read_bytes())
+    assert store.get(("other",), kind) is None and not other.exists()
+    assert store.get(PARTS, kind) == b"one"
 
 
 def test_no_temporary_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +203,7 @@ def test_many_threads(tmp_path: Path) -> None:
 
 def test_two_processes_share_a_folder(tmp_path: Path) -> None:
     program = (
-        "import sys; from cache.store import KernelStore, file_name\n"
+        "import sys; from cache.store import KINDS, KernelStore, file_name\n"
         "store = KernelStore(sys.argv[1])\n"
         "for n in range(200): store.put(('k',), b'x' * 5000); assert store.get(('k',)) == b'x' * 5000\n"
     )
@@ -221,7 +234,7 @@ def test_the_store_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_full_disk(tmp_path: Path) -> None:
     """No file may grow: the write fails, nothing is left of it, the log has one line."""
     program = (
-        "import resource, sys; from cache.store import KernelStore, file_name\n"
+        "import resource, sys; from cache.store import KINDS, KernelStore, file_name\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "store = KernelStore(sys.argv[1])\n"
         "for n in range(3): store.put((str(n),), b'x' * 5000); assert store.get((str(n),)) is None\n"
