@@ -95,7 +95,9 @@ def test_a_file_under_another_name_is_damaged(kind: str, tmp_path: Path) -> None
     store = KernelStore(tmp_path)
     store.put(PARTS, b"one", kind)
     store.put(("other",), b"another", kind)
-    one, other = (tmp_path / name[:2] / name for name in (file_name(PARTS, kind), file_name(("other",), kind)))
+    one, other = (
+        tmp_path / name[:2] / name for name in (file_name(PARTS, kind), file_name(("other",), kind))
+    )
     other.write_bytes(one.read_bytes())
     assert not store.add(other.name, one.read_bytes())
     assert store.get(("other",), kind) is None and not other.exists()
