@@ -170,7 +170,9 @@ class Lowering:
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             base, index = node.args
-            self.values[node] = self.values[base][index]  # type: ignore[index]
+            found = self.values[base][index]  # type: ignore[index]
+            ordered = node in self.ordered.versions
+            self.values[node] = write_in_order(self, node, found) if ordered else found
             return
         if not isinstance(self.val, (torch.Tensor, tuple, list)) and self.val is not None:
             self._scalar_call(node)

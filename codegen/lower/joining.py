@@ -98,7 +98,9 @@ def copy_into(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bo
     """The write of an input; the tracer puts these at the end of the graph."""
     if not isinstance(target, Stored):
         return NotImplemented
-    if ctx.operands[-1] in ctx.ordered.versions:
+    name = ctx.ordered.versions.get(ctx.operands[-1])
+    if name is not None:
+        assert ctx.latest[name].buffer != name, f"nothing has written {name}"
         return target  # a step in order has written it
     parts = written_parts(ctx, target, ctx.operands[-1])
     for place, value in [(target, source)] if parts is None else parts:

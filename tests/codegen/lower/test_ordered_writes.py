@@ -306,6 +306,25 @@ def test_operators_take_the_input_itself(
     assert not any(name.startswith(("add", "mul", "fill")) for s in found.steps for name in made_by(s))
 
 
+def test_steps_of_an_optimizer_reach_the_weights_that_operators_read() -> None:
+    weights = []
+    for captured in (False, True):
+        weight = torch.nn.Parameter(torch.eye(8))
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+
+        def step(weight: Tensor = weight, optimizer: Any = optimizer) -> Tensor:
+            optimizer.step()
+            with torch.no_grad():
+                return torch.ones(8, 8) @ weight
+
+        run = capture.compile(step) if captured else step
+        for _ in range(3):
+            weight.grad = torch.ones(8, 8)
+            run()
+        weights.append((weight.detach(), weight._version))
+    torch.testing.assert_close(weights[1], weights[0])
+
+
 def many_operators(x: Tensor, y: Tensor) -> None:
     x.mul_(2).add_(y).clamp_(-1, 1)
     torch._foreach_add_([x, y], 1)
