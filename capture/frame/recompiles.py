@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 import cache
-from capture.policy import frame_filter, stance
+from capture.policy import frame_filter, patience, stance
 from capture.report import callbacks, log, observe
 from capture.report.config import config
 from capture.report.errors import RecompileError, RecompileLimitExceeded
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: One of so many parts of the limit is enough where entries have died with an object of their guards, and
 #: have served fewer than so many frames each. To make one costs more than hundreds of frames of a model.
 PARTS, FEWEST, FRAMES = 4, 16, 4
+#: So many of them are enough where a capture has to pay.
+FEWEST_THAT_PAY = 4
 
 
 def check_all_entries(frame: Any, settings: CaptureSettings) -> bool:
@@ -40,7 +42,8 @@ def check_all_entries(frame: Any, settings: CaptureSettings) -> bool:
     """
     limit = config.accumulated_recompile_limit
     died, served = cache.died(frame.code)
-    lived_shortly = died >= max(FEWEST, limit // PARTS) and served < FRAMES * died
+    most = FEWEST_THAT_PAY if patience.has_to_pay() else max(FEWEST, limit // PARTS)
+    lived_shortly = died >= most and served < FRAMES * died
     if lived_shortly or _capture.added_entries(frame.code) >= limit:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
     return True

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import _capture
 import pytest
 import torch
 
+import cache
 import capture
+from capture.policy import patience
 from capture.report import log
 
 
@@ -51,3 +54,23 @@ def test_a_function_that_the_program_cannot_change_is_in_the_log_alone(caplog):
     with caplog.at_level("DEBUG", "capture.recompiles"):
         assert recompiled(namespace["add"]) == []
     assert "add was captured 2 times" in caplog.text
+
+
+def call(fn, x):
+    return fn(x) * 1
+
+
+@pytest.mark.parametrize(
+    ("has_to_pay", "served", "goes_on"), [(True, 3, False), (True, 16, True), (False, 3, True)]
+)
+def test_entries_that_die_soon_are_given_up_sooner_where_they_have_to_pay(
+    monkeypatch, has_to_pay, served, goes_on
+):
+    monkeypatch.setattr(patience, "has_to_pay", lambda: has_to_pay)
+    monkeypatch.setattr(cache, "died", lambda code: (4, served))
+    with warnings.catch_warnings(record=True) as caught, capture.enable("eager"):
+        warnings.simplefilter("always")
+        assert call(torch.neg, torch.ones(2)).tolist() == [-1.0] * 2
+        assert call(torch.exp2, torch.ones(2)).tolist() == [2.0] * 2
+    assert _capture.added_entries(call.__code__) == (2 if goes_on else 1)
+    assert any("did not live long" in str(warning.message) for warning in caught) is not goes_on
