@@ -34,6 +34,7 @@ def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch
 
 
 def _reversed_sub(input: torch.Tensor, other: Any, *, alpha: Any = 1) -> torch.Tensor:
+    _check_finite(alpha)
     return other - input * alpha
 
 

@@ -131,8 +131,7 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
     else:
         beside = [value for place, value in given.items() if place not in numbers]
         dtype = dtype_of_numbers(name, beside)
-        for place in numbers:
-            _check_range(given[place], largest_number(name, place, beside, kwargs.get("dtype")))
+        _check_range([given[place] for place in numbers], largest_number(name, beside, kwargs.get("dtype")))
         given.update({place: given[place].to(dtype) for place in numbers})
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
@@ -142,11 +141,11 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
     return function(*[given[i] for i in range(len(args))], **{k: given[k] for k in kwargs})
 
 
-def _check_range(number: torch.Tensor, largest: float | None) -> None:
+def _check_range(numbers: Sequence[torch.Tensor], largest: float | None) -> None:
     """The graph fails where the operator refuses a number, which is finite and too large: eager raises."""
     if largest is not None:
-        size = number.abs()
-        torch._assert_async((size <= largest) | ~torch.isfinite(size), "a number overflows")
+        for size in (number.abs() for number in numbers):
+            torch._assert_async((size <= largest) | ~torch.isfinite(size), "a number overflows")
 
 
 def tensor_of_numbers(data: Any, dtype: torch.dtype) -> torch.Tensor:

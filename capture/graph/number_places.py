@@ -51,8 +51,7 @@ POWERS = ("pow", "pow_", "__pow__", "__rpow__")
 REMAINDERS = ("floor_divide", "floor_divide_", "fmod", "fmod_", "remainder", "remainder_")
 #: In half precision, some of these round each part of the result, and others the whole.
 FULL_PRECISION = frozenset({*ACTIVATIONS, *IN_PYTHON, *POWERS, *PRODUCTS, *REMAINDERS, "rsub", "xlogy"})
-#: What refuses a number that is too large for the tensors beside it. Factors are refused by all.
-FACTORS = ("alpha", "beta", "value")
+#: What refuses a number that is too large for the tensors beside it
 REFUSING = FILLING | STORING | frozenset({*ACTIVATIONS, "functional.normalize"})
 #: Methods and functions that take floats at these places (position or name), and have the same result with
 #: 0-d tensors.
@@ -174,12 +173,12 @@ def dtype_of_numbers(name: str, beside: Sequence[Any]) -> torch.dtype:
     return dtype if as_elements or dtype == torch.float64 else torch.float32
 
 
-def largest_number(name: str, place: int | str, beside: Sequence[Any], asked: Any) -> float | None:
-    """The largest number that the operator takes at this place. None: it takes all."""
+def largest_number(name: str, beside: Sequence[Any], asked: Any) -> float | None:
+    """The largest number that the operator takes. None: it takes all."""
     if name == "torch.full":
         dtype = asked or torch.get_default_dtype()
         return None if dtype == torch.float64 else torch.finfo(torch.float32).max
-    if name not in REFUSING and place not in FACTORS:
+    if name not in REFUSING:
         return None
     dtype = asked or _floating_dtype(beside)
     exempt = dtype == torch.float64 or (name in WRAPPING and dtype != torch.float32)

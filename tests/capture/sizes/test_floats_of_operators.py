@@ -62,8 +62,6 @@ PRECISE = {
     "softplus, its threshold": lambda x, s: F.softplus(x, 2, s),
     "softshrink": lambda x, s: F.softshrink(x, s),
     "hardshrink": lambda x, s: F.hardshrink(x, s),
-    "add": lambda x, s: torch.add(x, x.detach(), alpha=s),
-    "addcmul": lambda x, s: torch.addcmul(x, x.detach(), x, value=s),
     "rsub": lambda x, s: torch.rsub(x, x.detach(), alpha=s),
     "rsub of a number": lambda x, s: torch.rsub(x, s),
     "xlogy": lambda x, s: torch.xlogy(x, s),
