@@ -42,8 +42,8 @@ def check_all_entries(frame: Any, settings: CaptureSettings) -> bool:
     """
     limit = config.accumulated_recompile_limit
     died, served = cache.died(frame.code)
-    most = FEWEST_THAT_PAY if patience.has_to_pay() else max(FEWEST, limit // PARTS)
-    lived_shortly = died >= most and served < FRAMES * died
+    enough = FEWEST_THAT_PAY if patience.has_to_pay() else max(FEWEST, limit // PARTS)
+    lived_shortly = died >= enough and served < FRAMES * died
     if lived_shortly or _capture.added_entries(frame.code) >= limit:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long")
     return True

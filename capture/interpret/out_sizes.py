@@ -23,23 +23,26 @@ if TYPE_CHECKING:
 
 
 def check_out_sizes(call: Callable[..., Any], args: Any, kwargs: dict[str, Any], given: Any) -> None:
-    """`given`: the node of `out`, or several. The call runs once with empty tensors in their places."""
+    """`given`: the node of `out`, or several; or None. The call runs once more: it tells the layout."""
     items = given if isinstance(given, (list, tuple)) else (given,)
     nodes = [item for item in items if isinstance(item, torch.fx.Node)]
     held = [node for node in nodes if isinstance(node.meta["example_value"], FakeTensor)]
-    if len(held) < len(nodes):
+    if not held or len(held) < len(nodes):
         return
     if not any(map(_matters, held)):
-        made = call(*args, **{name: value for name, value in kwargs.items() if name != "out"})
-        made = made if isinstance(made, (list, tuple)) else (made,)
-        if not all(tensor.is_contiguous() for tensor in made):
-            raise GraphBreak("mutation", value=f"the strides of {nodes[0].name}, which is given as `out`,")
+        _check_order_of_dims(call(*args, **{k: v for k, v in kwargs.items() if k != "out"}), held[0])
         return
     empty = {node: node.meta["example_value"].new_empty(0) for node in held}
     call(*args, **{**kwargs, "out": torch.fx.node.map_arg(given, empty.__getitem__)})
     for node, result in empty.items():
         if _matters(node) and result.shape != node.meta["example_value"].shape:
             raise GraphBreak("mutation", value=f"the size of {node.name}, which is given as `out`,")
+
+
+def _check_order_of_dims(made: Any, node: torch.fx.Node) -> None:
+    results = made if isinstance(made, (list, tuple)) else (made,)
+    if not all(result.is_contiguous() for result in results):
+        raise GraphBreak("mutation", value=f"the strides of {node.name}, which is given as `out`,")
 
 
 def resizes_out(function: Any) -> bool:

@@ -205,7 +205,7 @@ def test_many_threads(tmp_path: Path) -> None:
 
 def test_two_processes_share_a_folder(tmp_path: Path) -> None:
     program = (
-        "import sys; from cache.store import KINDS, KernelStore, file_name\n"
+        "import sys; from cache.store import KernelStore, file_name\n"
         "store = KernelStore(sys.argv[1])\n"
         "for n in range(200): store.put(('k',), b'x' * 5000); assert store.get(('k',)) == b'x' * 5000\n"
     )
@@ -236,7 +236,7 @@ def test_the_store_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_full_disk(tmp_path: Path) -> None:
     """No file may grow: the write fails, nothing is left of it, the log has one line."""
     program = (
-        "import resource, sys; from cache.store import KINDS, KernelStore, file_name\n"
+        "import resource, sys; from cache.store import KernelStore, file_name\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "store = KernelStore(sys.argv[1])\n"
         "for n in range(3): store.put((str(n),), b'x' * 5000); assert store.get((str(n),)) is None\n"

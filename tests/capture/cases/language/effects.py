@@ -112,6 +112,12 @@ def out_without_elements_gets_the_order_of_dims(x):
     return y * 2, y.stride(), y.flatten()
 
 
+@case(1, 2, lambda: (torch.ones(4, 3).t(),))
+def out_of_none(x):
+    y = torch.add(x, 1, out=None)
+    return y * 2, y.stride()
+
+
 @case(1, 2)
 def in_place_on_intermediate(x):
     y = x + 1
